@@ -1,9 +1,10 @@
-"""The only place that decides to defer, batch or skip work.
+"""The only place that defers a status or an event, or batches and skips reconciles.
 
 Guarantees: a job's first status is never deferred, and is written before queued creates. A status
-is deferred only if nothing but Running or an active count changed, for at most `status_delay`. The
-end or deletion of a child is handled at once. An event waits at most `event_delay`. The state kept
-here may be dropped at any time without changing a result. With pacing off, nothing is deferred.
+is deferred only if nothing but Running or an active count changed, or a diagnosis is over, for at
+most `status_delay`. The end or deletion of a child is handled at once. An event waits at most
+`event_delay`. The state kept here may be dropped at any time without changing a result. With pacing
+off, nothing is deferred.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -297,7 +298,7 @@ def _is_deferrable(job: Job, plan: Plan) -> bool:
     before, after = job.status, plan.status
     if after is None or not before.conditions or plan.writes_status_first:
         return False
-    if plan.events or plan.restarts or job.policy.deadline is not None:
+    if plan.events or plan.replaced or job.policy.deadline is not None:
         return False
     if before.start_time != after.start_time or (
         _is_fully_running(job, after) and not _is_fully_running(job, before)

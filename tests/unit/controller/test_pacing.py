@@ -159,7 +159,7 @@ def test_status_that_users_wait_for_is_stored_immediately(after: JobStatus) -> N
     "fields",
     [
         {"writes_status_first": True},
-        {"restarts": 1},
+        {"replaced": 1},
         {"events": [JobEvent(type=EventType.NORMAL, reason="r", message="m", key="k")]},
     ],
 )
