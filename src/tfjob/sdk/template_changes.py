@@ -18,7 +18,7 @@ from tfjob.k8s import quantity
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import jobs
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.job_diagnosis import joined
+from tfjob.sdk.explanation import joined
 from tfjob.sdk.jobs import ClusterJob
 
 _FIELDS: Final = ("image", "command", "args", "workingDir")
