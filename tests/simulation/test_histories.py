@@ -24,6 +24,7 @@ def test_no_history_breaks_a_law(first: int) -> None:
     "seed",
     [
         pytest.param(14737, id="a scale-down during a group restart"),
+        pytest.param(14739, id="an orphan is adopted while a resumption is stored"),
         pytest.param(14975, id="a success that another leader stored before the first create"),
     ],
 )
