@@ -27,7 +27,7 @@ from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
-from tfjob.core.reconcile import reconcile, with_releases
+from tfjob.core.reconcile import reconcile, with_finalizer_removals
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
@@ -64,7 +64,7 @@ class Reconciler:
         without that limit takes it."""
         stray = self._reader.stray_pods(key)
         path = self._status_writer.path_of(key)
-        errors = await self._child_writer.release_stray(stray, job_path=path) if stray else []
+        errors = await self._child_writer.free_stray(stray, job_path=path) if stray else []
         result = await self._reconcile(key, max_creates)
         result.errors += errors
         return result
@@ -145,7 +145,7 @@ class Reconciler:
 
     def _fingerprint(self, snapshot: Snapshot, plan: Plan) -> int | None:
         """The children's fingerprint if the plan writes nothing but a status; None otherwise."""
-        if plan.has_effects or plan.events or plan.restarts:
+        if plan.has_effects or plan.events or plan.replaced:
             return None
         if not self._reader.is_covered_by_fingerprint(snapshot):
             return None
@@ -249,7 +249,7 @@ class Reconciler:
         job, children, now = snapshot.job, snapshot.children, self._now()
         if isinstance(job, InvalidJob):
             plan = reject(job, children=children, now=now)
-            return with_releases(plan, job=job, children=children)
+            return with_finalizer_removals(plan, job=job, children=children)
         return reconcile(job=job, children=children, now=now)
 
     async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
@@ -317,8 +317,8 @@ class Reconciler:
             self._metrics.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )
-        if plan.restarts:
-            self._metrics.restarted(namespace, replicas=plan.restarts)
+        if plan.replaced:
+            self._metrics.restarted(namespace, replicas=plan.replaced)
         return result
 
     def _observe_first_status(self, snapshot: Snapshot, written: WriteResult) -> None:
