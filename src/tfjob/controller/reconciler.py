@@ -78,6 +78,9 @@ class Reconciler:
             return Result(is_gone=True)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
+        if snapshot.children.pods:
+            # What is missing from now on may have run and been deleted.
+            self.created_here.discard(snapshot.stored.metadata.uid)
         claimed, refused = await self._claim(snapshot)
         if claimed or any(error.is_retryable for error in refused):
             return Result(retries_soon=True, errors=refused)
@@ -188,7 +191,7 @@ class Reconciler:
         run and been cleaned up after the job finished, and pods of a suspended job may belong to a
         run that another leader has resumed. The job informer has not seen either yet.
         """
-        if not _deletes_suspended(plan) and self.created_here.take(snapshot.stored.metadata.uid):
+        if not _deletes_suspended(plan) and self._is_untouched(snapshot.stored):
             return snapshot, plan
         fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
@@ -197,6 +200,11 @@ class Reconciler:
             return snapshot, plan
         rechecked, plan = await self._decide_on_confirmed(self._with_fresh_job(snapshot, fresh))
         return rechecked, msgspec.structs.replace(plan, deletes_job=False)
+
+    def _is_untouched(self, stored: JobObject) -> bool:
+        """Whether this process alone has followed the job, and it has had no pods yet."""
+        is_new = self.created_here.take(stored.metadata.uid)
+        return is_new and self._pod_confirmer.is_known(stored)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
