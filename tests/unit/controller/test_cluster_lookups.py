@@ -119,7 +119,7 @@ async def test_events_hold_up_no_question_about_a_node() -> None:
     cluster = Cluster({NODE: {}})
     cluster.hold = asyncio.Event()
     reads = [
-        asyncio.create_task(cluster.facts.pod_events(f"n{number}", uid=f"u{number}", turn="0"))
+        asyncio.create_task(cluster.facts.pod_events(f"n{number}", uid=f"u{number}", period="0"))
         for number in range(40)
     ]
     await settle()

@@ -1,4 +1,4 @@
-"""Events of pods are read once in a turn, and hold up nothing."""
+"""The events of a pod are read once per period, and delay nothing else."""
 
 import asyncio
 from collections.abc import Mapping
@@ -45,17 +45,17 @@ class Server:
         return PodEventList(items=self.events)
 
     async def read(
-        self, *, uid: str = "u", turn: str = "0", namespace: str = "n"
+        self, *, uid: str = "u", period: str = "0", namespace: str = "n"
     ) -> tuple[PodEvent, ...] | None:
-        found = await self.lookup.read(namespace, uid=uid, turn=turn)
+        found = await self.lookup.read(namespace, uid=uid, period=period)
         return None if found is None else tuple(found)
 
 
-async def test_events_are_read_once_in_a_turn_however_long_it_is() -> None:
+async def test_events_are_read_once_per_period() -> None:
     mount = event("FailedMount")
     server = Server(mount)
-    for turn in ("0", "0", "0", "1", "1"):
-        assert await server.read(turn=turn) == (mount,)
+    for period in ("0", "0", "0", "1", "1"):
+        assert await server.read(period=period) == (mount,)
     path, params = server.asked[0]
     assert path == "/api/v1/namespaces/n/events"
     assert params == {"fieldSelector": "involvedObject.uid=u", "limit": "50"}
@@ -63,7 +63,7 @@ async def test_events_are_read_once_in_a_turn_however_long_it_is() -> None:
 
 
 @pytest.mark.parametrize("trouble", [Forbidden("no"), Transient("500")])
-async def test_events_that_cannot_be_read_are_not_asked_for_again_in_their_turn(
+async def test_failed_request_for_events_is_not_retried_in_the_same_period(
     trouble: Exception,
 ) -> None:
     server = Server(error=trouble)

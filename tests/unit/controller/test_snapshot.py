@@ -234,10 +234,10 @@ async def test_events_of_a_pod_that_does_not_start_are_in_the_snapshot(
         await harness.server.make(f"{CORE}/events", event)
         children = (await snapshot(harness)).children
         assert [each.message for each in children.events] == ["no volume"]
-        assert not children.is_look_due
+        assert not children.has_unread_events
 
 
-async def test_events_that_cannot_be_read_now_are_due(
+async def test_events_that_cannot_be_read_now_are_marked_as_unread(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def too_many(*_: object, **__: object) -> None:
@@ -247,7 +247,7 @@ async def test_events_that_cannot_be_read_now_are_due(
         await start_pod(harness)
         monkeypatch.setattr(ClusterLookups, "pod_events", too_many)
         children = (await snapshot(harness)).children
-        assert (children.events, children.is_look_due) == ((), True)
+        assert (children.events, children.has_unread_events) == ((), True)
 
 
 def test_token_fits_into_a_name_and_is_another_each_time() -> None:
