@@ -1,4 +1,4 @@
-"""The same job for code that runs in an event loop: every method that waits is a coroutine."""
+"""A TFJob for code that runs in an event loop: every method that waits is a coroutine."""
 
 from collections.abc import AsyncGenerator
 from types import TracebackType

@@ -1,7 +1,7 @@
-"""Causes that only events show: mounts, sandboxes, probes, and creates of another operator.
+"""Causes that only events show: mounts, sandboxes, probes, and failed creates of other operators.
 
-Events are used for what the pods and the stored status leave open. An event counts only while the
-pod that it is about exists and does not run, or for a probe, was restarted.
+Events are used only if the pods and the stored status do not show the cause. An event counts only
+while its pod exists and does not run; for a probe, if its pod was restarted.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _CREATE_FAILED: Final = "FailedCreate"
 def cause_in(
     found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, now: datetime
 ) -> Diagnosis | None:
-    """The cause that the latest telling event shows; None if none does."""
+    """The cause that the latest relevant event shows; None if there is no such event."""
     by_uid = {pod.metadata.uid: pod for pod in pods}
     for event in reversed(events):
         pod = by_uid.get(event.involved_object.uid)
@@ -35,7 +35,7 @@ def cause_in(
 
 def _of_pod(event: JobEvent, pod: Pod) -> Cause | None:
     if pod.phase is Phase.PENDING:
-        # A warning stays behind when the sandbox is ready at last and the image is pulled.
+        # An old warning no longer counts once the sandbox is ready and the image is being pulled.
         return None if pod_events.has_sandbox(pod) else pod_events.starting_cause(event.reason)
     is_probe = pod_events.is_unhealthy(event.reason, event.message)
     return Cause.PROBE_FAILED if is_probe and pod.restart_count else None

@@ -1,7 +1,7 @@
-"""The diagnosis of a job for people: the stored one, or one computed from what is there.
+"""The diagnosis of a job as text: the stored one, or one computed from what the cluster has.
 
-A job of another operator has no stored diagnosis; its pods, conditions and events are read instead.
-All commands tell the same sentence.
+A job of another operator has no stored diagnosis, so its pods, conditions and events are read
+instead. All commands show the same sentence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Explanation(msgspec.Struct, frozen=True):
     diagnosis: Diagnosis | None = None
     is_stored: bool = False
     activity: Sequence[ReplicaActivity] = ()
-    """What the replicas of a running job have done last."""
+    """The recent activity of a running job's replicas."""
 
     def as_json(self, found: ClusterJob) -> dict[str, Any]:
         shown: dict[str, Any] = dict.fromkeys(KEYS)
@@ -63,18 +63,18 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, list[JobEvent]]:
-    """The explanation from what the cluster has now, and the events that it had to offer."""
+    """The explanation of the job's current state, and the job's events."""
     events = await events_of(cluster, found)
     pods = await jobs.pods_of(cluster, found)
     now = datetime.now(tz=UTC)
-    told = explained(found, pods, events, now=now)
-    if told.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
+    explanation = explained(found, pods, events, now=now)
+    if explanation.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
         rows = await activity_of(cluster, found, pods)
         stall = stall_of(rows, pods, now=now)
         if stall is not None:
-            told = Explanation(stall.message, stall)
-        told = msgspec.structs.replace(told, activity=rows)
-    return told, events
+            explanation = Explanation(stall.message, stall)
+        explanation = msgspec.structs.replace(explanation, activity=rows)
+    return explanation, events
 
 
 def explained(
@@ -98,9 +98,9 @@ _VAGUE: Final = frozenset({Cause.KILLED, Cause.PROGRAM_FAILED, Cause.UNKNOWN})
 
 
 def sentence(found: ClusterJob, diagnosis: Diagnosis, *, pods: Sequence[Pod] = ()) -> str:
-    """What happened, what followed from it, and what became of the job, in one sentence.
+    """What happened, its consequences and the outcome for the job, in one sentence.
 
-    The pods of a job that has not finished show the restarts that its status does not count yet.
+    The pods of an unfinished job show restarts that its status does not count yet.
     """
     parts = [diagnosis.message]
     incident = _incident_of(diagnosis)
@@ -154,7 +154,7 @@ def _outcome(found: ClusterJob, diagnosis: Diagnosis, pods: Sequence[Pod]) -> st
 
 
 def _in_place_restarts(job: Job, pods: Sequence[Pod]) -> int:
-    """Restarts by the kubelet that count towards the limit and are only in the pods yet."""
+    """Restarts by the kubelet that count towards the limit and are not in the status yet."""
     if not job.semantics.backoff_limit_counts_container_restarts:
         return 0
     living = (pod for pod in pods if not pod.metadata.is_terminating)
@@ -168,7 +168,7 @@ def _computed(found: ClusterJob, pods: Sequence[Pod], *, now: datetime) -> Diagn
 
 
 def _of_verdict(found: ClusterJob) -> Diagnosis | None:
-    """What the conditions of a failed job still tell when its pods are gone."""
+    """The diagnosis from the conditions of a failed job, for when its pods are gone."""
     failed = found.status.condition(ConditionType.FAILED)
     if failed is None or not failed.is_true:
         return None

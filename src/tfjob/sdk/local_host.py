@@ -1,8 +1,7 @@
 """A local cluster in a process of its own, for a program that runs jobs on this machine.
 
-It ends as soon as its standard input is written to or closed: by the program, or by the kernel when
-the program is killed. No replica outlives it. It prints one line of JSON when it is up or cannot
-start.
+It ends when its standard input gets data or is closed, by the program or, if the program is killed,
+by the kernel. No replica outlives it. It prints one line of JSON once it is up or cannot start.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from tfjob.sdk.jobs import stored_dialects
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 RESTART_BACKOFF: Final = Backoff(base=1.0)
-"""Shorter than a kubelet's: a person is waiting for the first restart."""
+"""Shorter than a kubelet's, because a person waits for the first restart."""
 
 
 def main() -> int:
@@ -30,7 +29,7 @@ def main() -> int:
         try:
             asyncio.run(_serve(Path(folder)))
         except STARTUP_ERRORS as error:
-            _tell(error=startup_error_text(error, Path(folder)))
+            _print_json(error=startup_error_text(error, Path(folder)))
             return 1
     return 0
 
@@ -46,7 +45,7 @@ async def _serve(folder: Path) -> None:
     )
     with logging_to(folder):
         async with cluster:
-            _tell(kubeconfig=str(cluster.kubeconfig))
+            _print_json(kubeconfig=str(cluster.kubeconfig))
             ends = [_closed(), cluster.failure(), cluster.report_disk(_warn)]
             tasks = [asyncio.ensure_future(each) for each in ends]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -56,7 +55,7 @@ async def _serve(folder: Path) -> None:
 
 
 async def _closed() -> None:
-    """Until a line arrives, or nobody holds the other end of standard input any more."""
+    """Wait until standard input gets data or is closed."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), ended.set)
@@ -66,7 +65,7 @@ async def _closed() -> None:
         loop.remove_reader(sys.stdin.fileno())
 
 
-def _tell(**facts: Any) -> None:
+def _print_json(**facts: Any) -> None:
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""How much more a job requests than this machine has, as text for people."""
+"""Texts about how much more a job requests than this machine has."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -36,7 +36,7 @@ def fit_text(job: Job, allocatable: Amounts) -> str:
 
 
 def excess_text(job: Job, allocatable: Amounts) -> str:
-    """Which replicas cannot start here, ever or all at once; empty if they can."""
+    """Which replicas can never start here, or not all at once; empty if they can."""
     for each in job.replicas:
         found = excess([each.template], allocatable)
         if found and each.count:
@@ -54,7 +54,7 @@ def excess_text(job: Job, allocatable: Amounts) -> str:
 
 
 def size_text(checked: CheckedDocument, allocatable: Amounts, *, fits: bool) -> str:
-    """What a person should know about the size of a checked job, with or without `--fit`."""
+    """What to print about the size of a checked job, with or without `--fit`."""
     job = checked.decode()
     if not isinstance(job, Job):
         return ""
@@ -62,7 +62,7 @@ def size_text(checked: CheckedDocument, allocatable: Amounts, *, fits: bool) -> 
 
 
 def amount_text(amount: Quantity) -> str:
-    """Sizes in GiB, because the memory of a machine is no round number."""
+    """The amount as text; memory in GiB, because that of a machine is not a round number."""
     if amount.form is Form.BINARY and amount.nano >= _GIB:
         return f"{amount.nano / _GIB:.1f}".removesuffix(".0") + "Gi"
     return amount.render()

@@ -1,4 +1,4 @@
-"""`run`: start a job from a function, a script or a module, here or on a cluster."""
+"""`run` starts a job from a function, a script or a module, on this machine or on a cluster."""
 
 import atexit
 import os
@@ -40,12 +40,12 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
 ) -> TFJob:
     """Start a job and return it; it runs in the background.
 
-    `train` is a function, the path of a script or the name of a module, and every replica runs it.
-    `args` are the words of a script or module; a function gets a list as positional and a dict as
-    keyword arguments. `gpus` are for the chief and each worker, `resources` for every replica.
-    `code` is the folder in which the program runs. `where` is `local`, a context of the kubeconfig
-    or a client; a cluster needs an `image`. With `restarts`, replicas that are killed start again,
-    that many times in all.
+    Every replica runs `train`, which is a function, the path of a script or the name of a module.
+    `args` are the command-line arguments of a script or module; for a function, a list of
+    positional or a dict of keyword arguments. The chief and each worker get `gpus`, and every
+    replica gets `resources`. `code` is the folder in which the program runs. `where` is `local`, a
+    context of the kubeconfig or a client; a cluster needs an `image`. `restarts` is how often
+    killed replicas are restarted, over all replicas.
     """
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
         client = _local_client() if is_local else connect(str(where))
     client.submit(job)
     if is_local:
-        atexit.register(_tell_if_unfinished, job, os.getpid())
+        atexit.register(_warn_if_unfinished, job, os.getpid())
     return job
 
 
@@ -86,8 +86,8 @@ def _local_client() -> Client:
     return _LOCAL_CLIENTS[path]
 
 
-def _tell_if_unfinished(job: TFJob, owner: int) -> None:
-    """A program that ends too early must not look as if its job had run."""
+def _warn_if_unfinished(job: TFJob, owner: int) -> None:
+    """Warn if the program ends before its job, so that it does not look like a finished one."""
     if os.getpid() != owner:
         return  # a forked child; the job goes on
     try:
@@ -106,7 +106,7 @@ def _title(train: Train) -> str:
 
 
 def _refuse_a_job_in_a_job(train: Train) -> None:
-    """A script that runs itself would start jobs without end."""
+    """Refuse a script that runs itself: it would start jobs without end."""
     job = os.environ.get(REPLICA_OF)
     if job:
         raise TFJobError(
