@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import settle
-from tfjob.client.informer import Informer
+from tfjob.client.informer import Informer, Progress, is_older, number
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, Progressed, Replaced
 from tfjob.k8s.meta import ObjectMeta
@@ -171,3 +172,42 @@ async def test_reported_changes_add_up_to_the_store(moves: list[tuple[str, str]]
     for old, new in fed.told:
         counted = (counted - {old}) | ({new} - {None})
     assert fed.stored == {text(item) for item in server.values()} == counted
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("10", "10", False),
+        ("a", "b", False),
+        ("9", "b", False),
+        ("", "1", False),
+        ("²", "9", False),
+    ],
+)
+def test_only_numbers_can_be_older(version: str, than: str, older: bool) -> None:
+    assert is_older(version, than) is older
+
+
+def test_older_versions_count_as_seen() -> None:
+    progress = Progress()
+    assert not progress.reaches("1")
+    progress.advance("10")
+    assert progress.reaches("9")
+    assert progress.reaches("10")
+    assert not progress.reaches("11")
+
+
+def test_versions_that_are_not_numbers_are_compared_for_equality() -> None:
+    progress = Progress()
+    progress.advance("v-c")
+    assert not progress.reaches("v-b")
+    progress.advance("v-b")
+    assert progress.reaches("v-b")
+
+
+@given(text=st.text(max_size=10))
+def test_any_version_is_a_number_or_none(text: str) -> None:
+    value = number(text)
+    assert value is None or value >= 0
