@@ -1,11 +1,11 @@
 """A job as a Python object: made from a manifest, then submitted, watched and changed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from html import escape
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tfjob.sdk import documents
 from tfjob.sdk.bound_job import BoundJob
@@ -19,9 +19,6 @@ from tfjob.sdk.loop_thread import loop_thread
 from tfjob.sdk.submission import is_job
 from tfjob.sdk.waiting import State
 from tfjob.sdk.yaml_text import as_yaml
-
-if TYPE_CHECKING:
-    from tfjob.sdk.async_job import AsyncTFJob
 
 
 class TFJob:
@@ -131,8 +128,6 @@ class TFJob:
     @property
     def aio(self) -> "AsyncTFJob":
         """The same job for code that runs in an event loop."""
-        from tfjob.sdk.async_job import AsyncTFJob  # noqa: PLC0415 - each is made from the other
-
         return AsyncTFJob(self)
 
     @property
@@ -185,6 +180,60 @@ class TFJob:
     def _state(self) -> str:
         """The state as last read, because `repr` must neither fail nor wait."""
         return "not submitted" if self._bound is None else Status.of(self._bound.found).state
+
+
+class AsyncTFJob:
+    """A TFJob for code that runs in an event loop: every method that waits is a coroutine."""
+
+    def __init__(self, job: TFJob) -> None:
+        self.job = job
+
+    async def status(self) -> Status:
+        return await loop_thread().awaited(self.job.bound.status())
+
+    def logs(
+        self, *, follow: bool = True, replica: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[LogLine, None]:
+        bound, options = self.job.bound, LogOptions(replica=replica, tail=tail)
+        return loop_thread().aiterate(lambda: bound.logs(options, follow=follow))
+
+    async def wait(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - as the blocking twin
+        *,
+        state: State = "finished",
+    ) -> Status:
+        return await loop_thread().awaited(self.job.bound.wait(state, timeout))
+
+    async def explain(self) -> Reason:
+        return await loop_thread().awaited(self.job.bound.explain())
+
+    async def suspend(self) -> None:
+        await loop_thread().awaited(self.job.bound.set_suspended(is_suspended=True))
+
+    async def resume(self) -> None:
+        await loop_thread().awaited(self.job.bound.set_suspended(is_suspended=False))
+
+    async def scale(self, workers: int) -> None:
+        await loop_thread().awaited(self.job.bound.scale(workers))
+
+    async def restart(self, replica: str | None = None) -> None:
+        await loop_thread().awaited(self.job.bound.restart(replica))
+
+    async def delete(self) -> None:
+        await loop_thread().awaited(self.job.bound.delete())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.job.is_submitted:
+            await loop_thread().awaited(self.job.bound.delete_if_there())
 
 
 def _checked(text: str, shown: str) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The diagnosis of a job as text: the stored one, or one computed from what the cluster has.
 
 A job of another operator has no stored diagnosis, so its pods, conditions and events are read
-instead. All commands show the same sentence.
+instead. Events are used only for what nothing else shows: mounts, sandboxes, probes, and failed
+creates of other operators. All commands show the same sentence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,22 +11,23 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.core.diagnosis import diagnose
-from tfjob.core.diagnosis.causes import BLOCKING, Cause
-from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, names, render
+from tfjob.core.diagnosis import api_refusals, diagnose, pod_events
+from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause
+from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, fitted, names, render
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
-from tfjob.sdk import event_evidence, jobs
+from tfjob.sdk import jobs
 from tfjob.sdk.condition_text import condition_text, silence_of
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
-from tfjob.sdk.job_events import JobEvent, events_of
+from tfjob.sdk.job_events import WARNING, JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
 
 _MAX_NAMED: Final = 4
+_CREATE_FAILED: Final = "FailedCreate"
 KEYS: Final = (
     "cause",
     "message",
@@ -83,7 +85,7 @@ def explained(
     stored = found.status.diagnosis
     diagnosis = stored or _computed(found, pods, now=now)
     if (diagnosis is None or diagnosis.cause in _VAGUE) and not found.status.is_finished:
-        diagnosis = event_evidence.cause_in(found, pods, events, now=now) or diagnosis
+        diagnosis = _cause_in_events(found, pods, events, now=now) or diagnosis
     if diagnosis is None:
         diagnosis = _of_verdict(found)
     text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
@@ -165,6 +167,54 @@ def _computed(found: ClusterJob, pods: Sequence[Pod], *, now: datetime) -> Diagn
     if not isinstance(found.job, Job):
         return None
     return diagnose.of(found.job, Children(pods=tuple(pods)), now=now)
+
+
+def _cause_in_events(
+    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, now: datetime
+) -> Diagnosis | None:
+    """The cause that the latest relevant event shows; None if there is no such event.
+
+    An event counts only while its pod exists and does not run; for a probe, if its pod was
+    restarted.
+    """
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    for event in reversed(events):
+        pod = by_uid.get(event.involved_object.uid)
+        cause = _create_cause(event, pods) if pod is None else _pod_cause(event, pod)
+        if event.type == WARNING and cause is not None:
+            return _of_event(found, cause, event, pod, now=now)
+    return None
+
+
+def _pod_cause(event: JobEvent, pod: Pod) -> Cause | None:
+    if pod.phase is Phase.PENDING:
+        # An old warning no longer counts once the sandbox is ready and the image is being pulled.
+        return None if pod_events.has_sandbox(pod) else pod_events.starting_cause(event.reason)
+    is_probe = pod_events.is_unhealthy(event.reason, event.message)
+    return Cause.PROBE_FAILED if is_probe and pod.restart_count else None
+
+
+def _create_cause(event: JobEvent, pods: Sequence[Pod]) -> Cause | None:
+    """A refused create of a job that has no pod at all."""
+    if pods or not event.reason.startswith(_CREATE_FAILED):
+        return None
+    return api_refusals.cause_of(event.message)
+
+
+def _of_event(
+    found: ClusterJob, cause: Cause, event: JobEvent, pod: Pod | None, *, now: datetime
+) -> Diagnosis:
+    replica = "" if pod is None else jobs.replica_name(found, pod)
+    return fitted(
+        Diagnosis(
+            cause=cause,
+            message=f"{replica or 'the job'} {CATALOGUE[cause].text} ({event.message})",
+            since=time.parse(event.last_timestamp) or now,
+            replica=replica,
+            node="" if pod is None else pod.spec.node_name,
+            reason=event.reason,
+        )
+    )
 
 
 def _of_verdict(found: ClusterJob) -> Diagnosis | None:
