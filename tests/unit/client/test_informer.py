@@ -79,7 +79,7 @@ async def test_an_equal_version_is_not_reported() -> None:
     assert fed.told == [(None, "a1")]
 
 
-async def test_a_new_state_tells_what_vanished_meanwhile() -> None:
+async def test_list_reports_objects_that_were_deleted_meanwhile() -> None:
     fed = Fed()
     await fed.feed(
         Replaced([thing("a", "1"), thing("b", "2"), thing("c", "3")], "3"),
@@ -89,7 +89,7 @@ async def test_a_new_state_tells_what_vanished_meanwhile() -> None:
     assert fed.stored == {"a1", "c9", "d8"}
 
 
-async def test_what_could_not_be_read_is_not_taken_for_vanished() -> None:
+async def test_object_that_could_not_be_decoded_does_not_count_as_deleted() -> None:
     fed = Fed()
     await fed.feed(Replaced([thing("a", "1")], "1"), Replaced([], "2", frozenset({("ns", "a")})))
     assert fed.stored == {"a1"}
@@ -103,7 +103,7 @@ async def test_an_object_recreated_under_its_name_is_reported_as_deleted_and_new
     assert fed.told == [(None, "a1"), ("a1", None), (None, "a5")]
 
 
-async def test_replayed_events_do_not_turn_the_store_back() -> None:
+async def test_replayed_events_do_not_revert_the_store() -> None:
     fed = Fed()
     await fed.feed(
         Replaced([thing("a", "7")], "7"), Changed(thing("a", "3")), Deleted(("ns", "a"), "5")
@@ -112,7 +112,7 @@ async def test_replayed_events_do_not_turn_the_store_back() -> None:
     assert fed.told == [(None, "a7")]
 
 
-async def test_a_state_from_before_a_restore_is_believed() -> None:
+async def test_list_from_before_a_restore_replaces_the_store() -> None:
     fed = Fed()
     await fed.feed(Replaced([thing("a", "90")], "90"), Replaced([thing("a", "7")], "7"))
     assert fed.stored == {"a7"}

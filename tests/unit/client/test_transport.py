@@ -122,7 +122,7 @@ async def test_a_create_whose_answer_breaks_off_is_not_sent_again() -> None:
     assert len(fake.asked) == 1
 
 
-async def test_a_server_that_is_not_there_surely_did_nothing() -> None:
+async def test_request_to_an_unreachable_server_was_surely_not_executed() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -194,7 +194,7 @@ class Broken(Stubborn):
         raise ConfigError("log in first")
 
 
-async def test_credentials_that_cannot_be_had_are_an_answer_of_their_own() -> None:
+async def test_unavailable_credentials_are_a_separate_error() -> None:
     transport = Transport(
         Config(server="http://127.0.0.1:1", credentials=Broken()), tuning=ClientConfig()
     )

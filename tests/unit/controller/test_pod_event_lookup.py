@@ -24,7 +24,7 @@ def event(reason: str, *, second: int = 0, **fields: Any) -> PodEvent:
 
 
 class Server:
-    """Answers every request with the same events, or the same error; `asked` lists the requests."""
+    """Answers every request with the same events or error; `asked` lists the requests."""
 
     def __init__(self, *events: PodEvent, error: Exception | None = None) -> None:
         self.events = events
@@ -81,7 +81,7 @@ async def test_a_round_over_many_pods_reads_each_once() -> None:
     assert len(server.asked) == MAX_PODS
 
 
-async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
+async def test_cache_is_bounded_and_drops_the_oldest_entry_first() -> None:
     server = Server()
     for number in range(MAX_PODS + 1):
         await server.read(uid=f"u{number}")
@@ -92,7 +92,7 @@ async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None
     assert len(server.asked) == 1
 
 
-async def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
+async def test_deleted_pod_leaves_no_state() -> None:
     server = Server()
     await server.read()
     server.lookup.forget("u")
@@ -100,7 +100,7 @@ async def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
     assert len(server.asked) == 2
 
 
-async def test_the_newest_events_that_tell_something_are_kept() -> None:
+async def test_newest_relevant_events_are_kept() -> None:
     mounts = [event("FailedMount", second=second) for second in range(20)]
     noise = [event("Scheduled", second=30 + number) for number in range(20)]
     assert await Server(*noise, *mounts).read() == tuple(reversed(mounts[12:]))
@@ -127,7 +127,7 @@ async def test_little_is_kept_of_an_event() -> None:
     )
 
 
-async def test_a_read_too_many_is_left_for_later() -> None:
+async def test_read_beyond_the_limit_is_left_for_later() -> None:
     server = Server(event("FailedMount"))
     server.hold = asyncio.Event()
     reads = [

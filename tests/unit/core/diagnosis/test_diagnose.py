@@ -1,4 +1,4 @@
-"""The diagnosis that one reconcile after another stores."""
+"""The diagnosis that is stored over several reconciles."""
 
 from datetime import datetime
 from typing import Any
