@@ -394,5 +394,6 @@ class _ChildWrites:
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
-    """Whether the child's labels no longer match. Companions are not claimed by their labels."""
+    """Whether the labels no longer match. Children with a body in the plan are not claimed by
+    labels."""
     return create.body is None and claim_of(job, found) is Claim.RELEASE

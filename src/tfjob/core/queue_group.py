@@ -82,7 +82,7 @@ def _completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> AbstractSet[
 def _is_thin(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
     """Whether one pod must stay until the others have been replaced.
 
-    The queue forgets a group without pods, and with it the group's place in the queue.
+    The queue forgets a group without pods, and with it whether and when to admit the group again.
     """
     completed = sum(len(each.completed) for each in status.replicas.values())
     alive = sum(not meta.is_terminating for meta in metas)

@@ -181,7 +181,7 @@ def backoff_until(
 ) -> datetime | None:
     """When a replica may be recreated; None if it may be now.
 
-    Restarts are delayed after failures, and always if they restart a group.
+    Repeated restarts are delayed after failures; those of a group whatever their cause.
     """
     last = stored.record_of(index)
     if last is None or last.streak < 2 or last.at > now:

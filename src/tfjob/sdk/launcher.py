@@ -94,7 +94,7 @@ def _attribute(module: ModuleType, call: dict[str, Any]) -> Any:
 
 
 def _check(function: Any, name: str) -> None:
-    """Refuse what cannot be called, and what a call would not run."""
+    """Refuse what cannot be called, and generator functions, which a call does not run."""
     if not callable(function):
         _fail(f"{name} is not a function but {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -59,7 +59,7 @@ class Server:
         assert isinstance(body, dict)
         place = f"{path}/{body['metadata']['name']}"
         if place in self.stored:
-            raise AlreadyExists("told before")
+            raise AlreadyExists("already exists")
         self.stored[place] = body
         return self._written(decode)
 
@@ -265,7 +265,7 @@ async def test_what_the_server_rejects_is_dropped_and_counted() -> None:
 async def test_many_dropped_events_are_logged_twice_the_first_and_their_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def told() -> list[tuple[str, int | None]]:
+    def logged() -> list[tuple[str, int | None]]:
         return [(each.getMessage(), getattr(each, "count", None)) for each in caplog.records]
 
     async with recording() as w:
@@ -274,15 +274,15 @@ async def test_many_dropped_events_are_logged_twice_the_first_and_their_number(
             w.recorder.record(an_event(f"refused-{number}"), key="Created")
             w.recorder.record(an_event(f"taken-{number}"), key="Created")
             await w.time.advance(1)
-        assert told() == [("events are being dropped", None)]
+        assert logged() == [("events are being dropped", None)]
         await w.time.advance(60)
         w.recorder.record(an_event("taken"), key="Created")
         await settle()
-        assert told()[1:] == [("events were dropped", 20)]
+        assert logged()[1:] == [("events were dropped", 20)]
         w.server.faults = [Forbidden("not you")]
         w.recorder.record(an_event("refused"), key="Created")
         await settle()
-    assert told()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
+    assert logged()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
 
 
 async def test_each_dropped_event_is_counted() -> None:

@@ -43,8 +43,8 @@ async def test_candidate_without_a_server_does_not_lead_and_logs_it_once(
             w.server.is_away = False
             await w.advance(4)
             assert first.leads()
-    told = [record.msg for record in caplog.records if record.msg == "lease request failed"]
-    assert len(told) == 2
+    logged = [record.msg for record in caplog.records if record.msg == "lease request failed"]
+    assert len(logged) == 2
 
 
 async def test_candidate_that_stops_is_no_longer_leader() -> None:

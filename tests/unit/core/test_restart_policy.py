@@ -358,8 +358,8 @@ def test_a_running_container_is_no_exit() -> None:
     assert action_of(a_job("W1", restart="ExitCode"), pod) is ReplicaAction.RESTART
 
 
-def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
-    """How many restarts of worker 0 are still told when this is its pod."""
+def recorded(pod: Pod, *, uid: str = "gone", now: float) -> int:
+    """How many restarts of worker 0 are still recorded if this is its pod."""
     instances = observe(a_job("W1"), Children(pods=[pod])).all_instances()
     stored = recorded_as(uid, streak=3)
     return len(
@@ -373,20 +373,20 @@ def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
 def test_a_restart_is_recorded_until_the_next_pod_has_run_ten_minutes(
     now: float, expected: int
 ) -> None:
-    assert told(a_pod(), now=now) == expected
+    assert recorded(a_pod(), now=now) == expected
 
 
 @pytest.mark.parametrize(("now", "expected"), [(899, 1), (900, 0)])
 def test_a_slow_start_of_the_container_is_no_steady_run(now: float, expected: int) -> None:
     state = ContainerState(running=Running(started_at="2026-01-02T03:09:05Z"))
     late = a_pod(others=[ContainerStatus(name="tensorflow", state=state)])
-    assert told(late, now=now) == expected
+    assert recorded(late, now=now) == expected
 
 
 @pytest.mark.parametrize("pod", [*pods(worker="P"), *pods(worker="U"), *pods(worker="T")])
 def test_a_restart_is_recorded_while_the_next_pod_does_not_run(pod: Pod) -> None:
-    assert told(pod, now=9999) == 1
+    assert recorded(pod, now=9999) == 1
 
 
 def test_a_restart_is_recorded_while_its_pod_exists() -> None:
-    assert told(a_pod(uid="x"), uid="x", now=9999) == 1
+    assert recorded(a_pod(uid="x"), uid="x", now=9999) == 1

@@ -22,7 +22,7 @@ def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
     return cluster
 
 
-def told(cluster: ModelCluster) -> list[int]:
+def recorded(cluster: ModelCluster) -> list[int]:
     return [each.index for each in cluster.status.of("Worker").records]
 
 
@@ -36,21 +36,21 @@ def test_records_are_pruned_with_the_next_change_once_replicas_run_stably() -> N
     cluster = restarted()
     cluster.advance(STEADILY)
     fail_last(cluster)
-    assert told(cluster) == [2]
+    assert recorded(cluster) == [2]
 
 
 def test_restarts_are_recorded_until_their_replicas_run_stably() -> None:
     cluster = restarted()
     cluster.advance(STEADILY - 1)
     fail_last(cluster)
-    assert told(cluster) == [0, 1, 2]
+    assert recorded(cluster) == [0, 1, 2]
 
 
 def test_expired_records_alone_cause_no_write() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
     assert cluster.run_pass().plan.is_empty
-    assert told(cluster) == [0, 1]
+    assert recorded(cluster) == [0, 1]
 
 
 def test_a_reconcile_that_drops_records_is_followed_by_no_write() -> None:
@@ -58,7 +58,7 @@ def test_a_reconcile_that_drops_records_is_followed_by_no_write() -> None:
     cluster.advance(STEADILY)
     model_kubelet.leave(cluster, "j-worker-2", code=0)
     assert cluster.run_pass().plan.status is not None
-    assert told(cluster) == []
+    assert recorded(cluster) == []
     assert cluster.run_pass().plan.is_empty
 
 
@@ -66,7 +66,7 @@ def test_record_of_a_succeeded_replica_is_pruned_at_once() -> None:
     cluster = restarted()
     model_kubelet.leave(cluster, "j-worker-1", code=0)
     cluster.settle(most=5)
-    assert told(cluster) == [0]
+    assert recorded(cluster) == [0]
 
 
 def test_record_of_a_surplus_replica_without_a_pod_is_pruned() -> None:
@@ -74,7 +74,7 @@ def test_record_of_a_surplus_replica_without_a_pod_is_pruned() -> None:
     model_kubelet.vanish(cluster, "j-worker-1")
     cluster.scale("Worker", 1)
     cluster.settle(most=5)
-    assert told(cluster) == [0]
+    assert recorded(cluster) == [0]
 
 
 def test_pruned_restart_stays_counted() -> None:
@@ -91,4 +91,4 @@ def test_succeeded_job_has_no_records_of_completed_replicas() -> None:
     model_kubelet.leave(cluster, "j-chief-0", code=0)
     cluster.settle(most=5)
     assert cluster.status.is_finished
-    assert told(cluster) == []
+    assert recorded(cluster) == []
