@@ -12,7 +12,7 @@ from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.condition_text import condition_text, reason_of, silence_of, state_of
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.job_diagnosis import explained
+from tfjob.sdk.explanation import explained
 from tfjob.sdk.job_events import JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
 

@@ -17,8 +17,8 @@ from tfjob.k8s import time
 from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.explanation import Explanation, evidence, explain, joined
 from tfjob.sdk.job_activity import ReplicaActivity
-from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
 from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
 

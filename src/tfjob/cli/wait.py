@@ -12,7 +12,7 @@ from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobTimeoutError
-from tfjob.sdk.job_diagnosis import sentence
+from tfjob.sdk.explanation import sentence
 from tfjob.sdk.jobs import ClusterJob
 from tfjob.sdk.waiting import until
 

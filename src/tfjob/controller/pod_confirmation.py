@@ -49,7 +49,15 @@ class PodConfirmer:
         job = snapshot.job
         if isinstance(job, InvalidJob) or job.workload is not Workload.POD:
             return False
-        return not self._is_known(snapshot.stored)
+        return not self.is_known(snapshot.stored)
+
+    def is_known(self, stored: JobObject) -> bool:
+        """Whether the cached pods are at least as new as this version of the job.
+
+        This always holds for a job without a status: there is no earlier decision.
+        """
+        meta = stored.metadata
+        return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
 
     async def confirm(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the pods as the server has them now."""
@@ -67,7 +75,7 @@ class PodConfirmer:
     def status_stored(self, replaced: JobObject, version: str) -> None:
         """This process replaced `replaced` with `version`, with no other write in between."""
         uid = replaced.metadata.uid
-        if self._is_known(replaced):
+        if self.is_known(replaced):
             self._remember(uid, version)
         else:
             self.forget_job(uid)
@@ -83,12 +91,6 @@ class PodConfirmer:
         if len(self._versions) >= self._limit:
             del self._versions[next(iter(self._versions))]
         self._versions[uid] = version
-
-    def _is_known(self, stored: JobObject) -> bool:
-        """Whether the cached pods are as new as the job, or the job has no status yet: then there
-        is no earlier decision."""
-        meta = stored.metadata
-        return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
 
     async def _pods(self, job: Job, cached: Sequence[Pod]) -> list[Pod]:
         """The job's pods. A pod that cannot be decoded keeps its cached state."""

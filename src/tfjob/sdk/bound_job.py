@@ -19,7 +19,7 @@ from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobFailedError, TFJobError
-from tfjob.sdk.job_diagnosis import explain
+from tfjob.sdk.explanation import explain
 from tfjob.sdk.job_logs import LogLine, LogOptions
 from tfjob.sdk.job_state import Reason, Status
 from tfjob.sdk.jobs import ClusterJob

@@ -12,7 +12,7 @@ from tests.support.tfjobs import tfjob
 from tfjob.cli.advice import GROUP
 from tfjob.cli.main import main
 from tfjob.dialects.job_annotations import RECOVERY
-from tfjob.sdk.job_diagnosis import KEYS
+from tfjob.sdk.explanation import KEYS
 
 EVENTS = "/api/v1/namespaces/default/events"
 STORED = {
