@@ -45,7 +45,7 @@ ELSEWHERE: Mapping[str, str] = {
     "dialects/base": "tests/unit/dialects/test_registry.py",
     "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",
     "dialects/tensorstack/cel_rules": "tests/unit/dialects/tensorstack/test_verdicts.py",
-    "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_crd.py",
+    "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_v1beta1_crd.py",
     "local/apiserver/admission": _CASES,
     "k8s/cel_syntax": "tests/unit/k8s/test_cel.py",
     "local/apiserver/defaults": _CASES,

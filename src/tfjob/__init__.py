@@ -2,7 +2,7 @@
 
 import importlib
 
-TYPE_CHECKING = False  # as in typing, which would be most of the time that an import takes
+TYPE_CHECKING = False  # as in typing, without the cost of importing that module
 if TYPE_CHECKING:
     from tfjob.sdk.client import connect as connect
     from tfjob.sdk.job import TFJob as TFJob

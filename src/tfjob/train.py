@@ -1,7 +1,7 @@
-"""What a training program can ask about itself: its role, its peers, and where it left off.
+"""Tells a training program about itself: its role, its peers, and the checkpoint to resume from.
 
-Everything comes from the environment of the replica. It imports nothing but the standard library:
-no TensorFlow, and no other part of tfjob, so that this file works wherever it is copied.
+Everything comes from the environment of the replica. This file imports only the standard library,
+neither TensorFlow nor other parts of tfjob, so that it works wherever it is copied.
 """
 
 import json
@@ -44,13 +44,13 @@ class Context:
 
     @property
     def address(self) -> str:
-        """The own address, `host:port`; empty outside of a job."""
+        """This replica's address, `host:port`; empty outside of a job."""
         addresses = self.cluster.get(self.role, ())
         return addresses[self.index] if self.index < len(addresses) else ""
 
     @property
     def port(self) -> int | None:
-        """The port of the own address; None outside of a job."""
+        """The port of this replica's address; None outside of a job."""
         _, _, port = self.address.rpartition(":")
         return int(port) if port.isdecimal() else None
 
@@ -74,7 +74,7 @@ class Context:
 
 
 def context(environ: Mapping[str, str] | None = None) -> Context:
-    """Read the context from TF_CONFIG; outside of a job this is a lone worker."""
+    """Read the context from TF_CONFIG; outside of a job, the program is a single worker."""
     env = os.environ if environ is None else environ
     folder = env.get(CHECKPOINTS)
     checkpoints = Path(folder) if folder else None

@@ -2,20 +2,52 @@
 
 Lists, resumed watches and 410 Gone are handled in `watch.py`. Only the watch updates the store; the
 operator's own writes arrive like those of any other client. Listeners get the old and the new
-object.
+object. Resource versions are opaque by contract but whole numbers in practice: numbers are compared
+by value, other versions only for equality.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from tfjob.client.interning import Interner
-from tfjob.client.resource_version import Progress, is_older
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, HasMetadata, Key, Replaced, key_of
 
 T = TypeVar("T", bound=HasMetadata)
+_MAX_DIGITS: Final = 20
+"""Enough for a 64-bit number."""
+
+
+def number(version: str) -> int | None:
+    """The version as a number; None if it is not one."""
+    is_number = version.isascii() and version.isdigit() and len(version) <= _MAX_DIGITS
+    return int(version) if is_number else None
+
+
+def is_older(version: str, than: str) -> bool:
+    """Whether a version is known to be older than another one."""
+    ours, theirs = number(version), number(than)
+    return ours is not None and theirs is not None and ours < theirs
+
+
+class Progress:
+    """The last version seen of a collection."""
+
+    def __init__(self) -> None:
+        self.version = ""
+
+    def advance(self, version: str) -> None:
+        """Record that everything up to this version has been seen."""
+        self.version = version
+
+    def reaches(self, version: str) -> bool:
+        """Whether this version has been seen."""
+        seen, wanted = number(self.version), number(version)
+        if seen is None or wanted is None:
+            return self.version == version
+        return seen >= wanted
 
 
 class EventSource(Protocol[T]):

@@ -1,14 +1,19 @@
-"""API requests as data, client settings, and the errors for failed requests."""
+"""API requests as data and as HTTP/1.1 text, client settings, and the errors for failed requests.
 
-from collections.abc import Callable, Mapping
+Control characters in paths, headers and tokens are refused, so that nobody can inject a header.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
 
 from tfjob.client import errors
 from tfjob.client.connection import MAX_BYTES
+from tfjob.client.credentials import ConfigError
 from tfjob.client.pool import NotConnectedError
 
 NETWORK_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError)
@@ -19,6 +24,7 @@ _NOT_CONNECTED: Final = (
     aiohttp.ClientHttpProxyError,
     aiohttp.InvalidURL,
 )
+_LINE_BREAKER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,3 +98,44 @@ def network_error(fault: Exception, title: str) -> errors.ApiError:
     if not title.startswith("GET "):
         what += "; the request may or may not have been executed"
     return errors.ServerTimeout(what, request=title)
+
+
+class RequestEncoder:
+    """Encodes the requests to one server. Headers common to all of them are encoded once."""
+
+    def __init__(self, server: str, headers: Sequence[tuple[str, str]]) -> None:
+        parts = urlsplit(server)
+        self._root = parts.path.rstrip("/")
+        host = parts.netloc.rpartition("@")[2]
+        lines = [f"{name}: {value}" for name, value in (("Host", host), *headers)]
+        for line in lines:
+            _check(line)
+        self._shared = "".join(f"{line}\r\n" for line in lines)
+
+    def encode(
+        self,
+        method: str,
+        target: str,
+        *,
+        authorization: str | None = None,
+        content_type: str = "",
+        body: bytes | None = None,
+    ) -> bytes:
+        own = "" if authorization is None else f"Authorization: {authorization}"
+        _check(f"{target}{own}")
+        text = f"{method} {self._root}{target} HTTP/1.1\r\n{self._shared}"
+        if own:
+            text += f"{own}\r\n"
+        if body is None:
+            return f"{text}\r\n".encode()
+        text += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return text.encode() + body
+
+
+def _check(text: str) -> None:
+    if _LINE_BREAKER.search(text):
+        name = text.partition(":")[0][:40]
+        raise ConfigError(
+            f"{name!r}: paths, headers and tokens must not contain control characters; "
+            "the request was not sent"
+        )

@@ -15,12 +15,12 @@ from tfjob.client.config import Config
 from tfjob.client.connection import Response
 from tfjob.client.credentials import ConfigError
 from tfjob.client.flowcontrol import TokenBucket, exponential_delay, with_jitter
-from tfjob.client.http_request import RequestEncoder
 from tfjob.client.pool import Pool, address_of
 from tfjob.client.request import (
     NETWORK_ERRORS,
     ClientConfig,
     Request,
+    RequestEncoder,
     default_headers,
     network_error,
     resource_in,

@@ -1,8 +1,9 @@
 """Creates, updates and deletes the children of one job, many at a time.
 
 Creates use slow start: the first failed create stops the rest of its group in this reconcile. If
-the server rejected it, the group also backs off. A name conflict or a timeout concerns one child. A
-create that finds an object of the job under that name succeeds; a terminating one is waited for.
+the server rejected it, the group also backs off. A name conflict or a timeout affects one child
+only. If the job already has an object of that name, the create counts as successful, unless that
+object is terminating: then it is retried shortly.
 """
 
 import asyncio
@@ -53,9 +54,9 @@ _FROM_TEMPLATE: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 MAX_CREATES: Final = 1000
 """Children created in one reconcile. The next reconcile creates the rest."""
 MAX_CLAIMS: Final = 50
-"""Children adopted or released in one reconcile, so that they hold a worker for a short time."""
+"""Children adopted or released in one reconcile, so that claims never occupy a worker for long."""
 MAX_CONFLICTS: Final = 10
-"""Names that others may have taken before the rest of the children backs off."""
+"""More name conflicts than this in one reconcile make the rest of the group back off."""
 
 
 class ChildWriter:
@@ -121,7 +122,7 @@ class ChildWriter:
         return await held_pods.free_stray(self._api, pods, pool=self._pool, job_path=job_path)
 
     def forget_job(self, uid: str) -> None:
-        """Drop what is kept for a job that was deleted."""
+        """Drop the state of a deleted job."""
         self._backoff.forget_job(uid)
 
     def _due_creates(
@@ -175,11 +176,11 @@ class ChildWriter:
             writes.defer(first, refusal, seconds=self._backoff.seconds_left(refusal))
 
     async def _run_all(
-        self, writes: "_ChildWrites", pieces: Sequence[Callable[[], Awaitable[None]]]
+        self, writes: "_ChildWrites", calls: Sequence[Callable[[], Awaitable[None]]]
     ) -> None:
-        """Run the writes concurrently. A single one needs no task of its own."""
-        works = (partial(_unless_demoted, each) for each in pieces)
-        runs = [self._pool.run(writes.lane, each, tenant=writes.namespace) for each in works]
+        """Run the calls concurrently. A single one needs no task of its own."""
+        guarded = (partial(_unless_demoted, each) for each in calls)
+        runs = [self._pool.run(writes.lane, each, tenant=writes.namespace) for each in guarded]
         if len(runs) == 1:
             await runs[0]
             return
@@ -189,7 +190,7 @@ class ChildWriter:
 
 
 async def _unless_demoted(write: Callable[[], Awaitable[None]]) -> None:
-    """Leadership may be lost during a long reconcile: the next leader writes what is missing."""
+    """Write, unless leadership was lost during the reconcile: then the next leader writes it."""
     with suppress(NotLeadingError):
         await write()
 
@@ -217,18 +218,17 @@ class _ChildWrites:
         self.lane = job.owner.uid
         self.report = Report()
         self.successes: set[ChildGroup] = set()
-        """Groups of which a child was created."""
+        """Groups with at least one created child."""
         self.conflicts = 0
-        """Names that objects of others have taken."""
+        """Names taken by objects of other owners."""
         self.remaining: set[ChildGroup] = set()
-        """Groups of which the next reconcile creates more."""
+        """Groups with children left for the next reconcile."""
         self._create_errors: dict[tuple[str, str], str] = {}
         self._old_children: set[tuple[str, str]] = set()
-        """Terminating objects of others that have a child's name."""
+        """Children whose name a terminating object of another owner still has."""
 
     def report_first(self, creates: Sequence[Create]) -> None:
-        """Report the first child in plan order that is in the way, so that it is always the same
-        one, in whatever order the responses come."""
+        """Report the first blocked child in plan order, whatever the order of the responses."""
         blocked = (each.name for each in creates if (each.kind, each.name) in self._old_children)
         self.report.old_child = next(blocked, "")
         failed = (each for each in creates if (each.kind, each.name) in self._create_errors)
@@ -307,7 +307,7 @@ class _ChildWrites:
         )
 
     async def remove_finalizer(self, removal: FinalizerRemoval) -> None:
-        """Remove a finalizer of a pod whose end is stored or no longer matters."""
+        """Remove a finalizer from a pod whose result is stored or no longer matters."""
         try:
             left = await held_pods.remove_finalizer(self._api, self.namespace, removal)
         except ApiError as error:
@@ -333,7 +333,7 @@ class _ChildWrites:
             self._expect_version(update.kind, changed.metadata)
 
     async def _handle_existing(self, create: Create, kind: Kind, error: ApiError) -> None:
-        """An object with the child's name exists: its owner decides what to do."""
+        """Handle an existing object with the child's name, depending on its owner."""
         path = kind.resource.item(create.name, self.namespace)
         try:
             found = (await self._api.get(path, decode=PartialObjectMetadata)).metadata
@@ -394,5 +394,6 @@ class _ChildWrites:
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
-    """Whether the labels no longer match. Children with a given body are not claimed by labels."""
+    """Whether the labels no longer match. Children with a body in the plan are not claimed by
+    labels."""
     return create.body is None and claim_of(job, found) is Claim.RELEASE

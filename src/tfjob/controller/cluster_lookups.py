@@ -1,7 +1,7 @@
-"""What is read only when a decision needs it: nodes, priority classes and the events of a pod.
+"""Reads what few decisions need: nodes, priority classes and the events of a pod.
 
-Nodes and priorities are cached for a short time. Without permission to read them, nodes count as
-present, priorities as 0, and pods as without events.
+Nodes and priorities are cached for a short time. Without permission to read them, a node counts as
+present, a priority as 0, and a pod has no events.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Getter(BriefLister, Protocol):
     async def get(self, path: str, *, decode: type[Any]) -> Any: ...
 
 
-class _Named(msgspec.Struct):
+class _Node(msgspec.Struct):
     pass
 
 
@@ -70,12 +70,14 @@ class ClusterLookups:
     async def priorities(self, names: Iterable[str]) -> Mapping[str, int]:
         return await self._look_up_all(set(names), self._priority)
 
-    async def pod_events(self, namespace: str, *, uid: str, turn: str) -> Sequence[PodEvent] | None:
-        """The events of a pod, read once in a turn; None if they have to be read later."""
-        return await self._events.read(namespace, uid=uid, turn=turn)
+    async def pod_events(
+        self, namespace: str, *, uid: str, period: str
+    ) -> Sequence[PodEvent] | None:
+        """The events of a pod, read once per period; None if they have to be read later."""
+        return await self._events.read(namespace, uid=uid, period=period)
 
     def forget_pod(self, uid: str) -> None:
-        """Drop the events of a pod that was deleted."""
+        """Drop the events of a deleted pod."""
         self._events.forget(uid)
 
     async def _look_up_all(
@@ -100,7 +102,7 @@ class ClusterLookups:
         if known is not None:
             return known
         try:
-            await self._api.get(NODES.item(name), decode=_Named)
+            await self._api.get(NODES.item(name), decode=_Node)
         except NotFound:
             return self._nodes.put(name, value=True)
         except Forbidden:

@@ -24,7 +24,7 @@ async def release(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> N
     removal = {"$patch": "delete", "uid": job.owner.uid}
     body = _patch(meta, {"ownerReferences": [removal]})
     if FINALIZER in meta.finalizers:
-        # No job waits for its end any more.
+        # No job waits for its result any more.
         body["metadata"]["$deleteFromPrimitiveList/finalizers"] = [FINALIZER]
     await _send(api, resource, meta, body)
 

@@ -1,8 +1,8 @@
-"""Remembers which jobs were checked, and hands a decoded job to its next reconcile.
+"""Caches which jobs are valid, and passes a decoded job on to its next reconcile.
 
-A job is reconciled several times, but its spec rarely changes. That it follows the rules of its CRD
-is remembered as a hash. The first two reconciles of a job follow each other closely, so the first
-leaves the decoded job to the second. Forgetting costs work, and never changes a result.
+A job is reconciled several times, but its spec rarely changes, so the hash of a valid job is kept.
+The second reconcile of a job follows soon after the first, which leaves the decoded job for it.
+Dropping an entry costs time, but never changes a result.
 """
 
 from typing import Final, NamedTuple
@@ -13,12 +13,12 @@ from tfjob.dialects.base import Settings
 
 _MAX_CHECKED: Final = 10_000
 _MAX_BYTES: Final = 512 * 1024
-"""The size of all specs whose decoded jobs are kept. Decoded, a small spec takes 17 times as much
-memory, and a large one less."""
+"""The total size of the specs whose decoded jobs are kept. A decoded job takes up to 17 times the
+memory of its spec; the factor is largest for small specs."""
 
 
 class _Decoded(NamedTuple):
-    """A decoded job, the settings that it was decoded with, and the size of its spec."""
+    """A decoded job, the settings used to decode it, and the size of its spec."""
 
     job: Job
     settings: Settings
@@ -26,8 +26,7 @@ class _Decoded(NamedTuple):
 
 
 class DecodedJobs:
-    """The content of each checked job as a hash, and some decoded jobs, by UID. The oldest are
-    forgotten first."""
+    """The hashes of valid jobs, and some decoded jobs, by UID. The oldest are dropped first."""
 
     def __init__(self, *, max_checked: int = _MAX_CHECKED, max_bytes: int = _MAX_BYTES) -> None:
         self._max_checked = max_checked
@@ -37,11 +36,11 @@ class DecodedJobs:
         self._bytes = 0
 
     def is_checked(self, stored: JobObject) -> bool:
-        """Whether the job was checked with the content that it has now."""
+        """Whether the job was checked and has not changed since."""
         return self._hashes.get(stored.metadata.uid) == _hash(stored)
 
     def mark_checked(self, stored: JobObject) -> None:
-        """The job follows the rules."""
+        """Remember that the job is valid."""
         uid = stored.metadata.uid
         if uid not in self._hashes and len(self._hashes) >= self._max_checked:
             del self._hashes[next(iter(self._hashes))]
@@ -60,17 +59,17 @@ class DecodedJobs:
             self.drop(next(iter(self._decoded)))
 
     def take(self, stored: JobObject, settings: Settings) -> Job | None:
-        """The decoded form, with an older status, of a job that `is_checked`. It is not kept."""
+        """Remove and return the decoded form of a checked job. Its status may be outdated."""
         found = self.drop(stored.metadata.uid)
         return None if found is None or found.settings is not settings else found.job
 
     def forget(self, uid: str) -> None:
-        """The job is gone."""
+        """Drop the state of a deleted job."""
         self._hashes.pop(uid, None)
         self.drop(uid)
 
     def drop(self, uid: str) -> _Decoded | None:
-        """Forget a decoded job, but not that it was checked."""
+        """Drop a decoded job, but not the fact that it was checked."""
         found = self._decoded.pop(uid, None)
         if found is not None:
             self._bytes -= found.size
@@ -78,8 +77,8 @@ class DecodedJobs:
 
 
 def _hash(stored: JobObject) -> int:
-    """Everything but the status that decoding reads. Annotations can hold parts of a spec, and a
-    label the queue of the job."""
+    """A hash of everything that decoding reads, except the status. Annotations can hold parts of a
+    spec, and a label names the queue of the job."""
     meta = stored.metadata
     marks = (frozenset(meta.annotations.items()), frozenset(meta.labels.items()))
     return hash((meta.name, bytes(stored.spec), marks, meta.deletion_timestamp))

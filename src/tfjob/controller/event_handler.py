@@ -40,8 +40,8 @@ class EventHandler:
 
     def child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> Iterator[Request]:
         """Requests for the job that owns the child and the one that its label names, before and
-        after the change. Unknown jobs are skipped: their creation is a change of its own. A pod
-        with the result finalizer is looked at all the same, so that it does not wait for ever."""
+        after the change. Unknown jobs are skipped, because their creation is a change of its own,
+        unless they have held pods: nothing else would release those."""
         child = new or old
         if child is None:
             return

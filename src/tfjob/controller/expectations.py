@@ -78,8 +78,8 @@ class CreatedHere:
         self._uids.add(uid)
 
     def take(self, uid: str) -> bool:
-        """Whether the job is one of them. True only the first time: after
-        that, a missing child may have existed and been deleted."""
+        """Whether the job is one of them. True only the first time: after that, a missing child may
+        have existed and been deleted."""
         is_known = uid in self._uids
         self._uids.discard(uid)
         return is_known

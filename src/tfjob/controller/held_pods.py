@@ -1,8 +1,8 @@
-"""Pods held by a finalizer: which job each names, and how the finalizer is removed.
+"""Pods held by a finalizer: which job each of them names, and how the finalizer is removed.
 
-Jobs release their own pods. A held pod that no job keeps is stray: its job is gone, or it never
-belonged to one. It is released as well, so that no pod waits for a result that nobody stores, or
-stays in a queue for a job that is gone.
+A job releases its own pods. A held pod that no job keeps is stray: its job was deleted, or it never
+belonged to one. Stray pods are released too. Otherwise they would wait for a result that nobody
+stores, or stay in a queue for a deleted job.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ def is_held(meta: ObjectMeta) -> bool:
 
 
 def removable_finalizers(meta: ObjectMeta) -> list[FinalizerRemoval]:
-    """The finalizers that a stray pod need not have: that of a queue only if it is deleted."""
+    """The finalizers to remove from a stray pod: that of a queue only if the pod is terminating."""
     found = [FINALIZER] if result_finalizer.is_held(meta) else []
     if queue_group.is_queued(meta) and meta.is_terminating:
         found.append(QUEUE_FINALIZER)
@@ -61,9 +61,9 @@ def removable_finalizers(meta: ObjectMeta) -> list[FinalizerRemoval]:
 
 
 def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
-    """Whether a held pod is no child of the job with this UID.
+    """Whether a held pod is not a child of the job with this UID.
 
-    An orphan may still be adopted by the job, if there is one, unless it is terminating.
+    An orphan is not stray as long as the job may adopt it.
     """
     if meta.controller_uid is None:
         return job is None or meta.is_terminating
@@ -73,9 +73,7 @@ def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
 async def free_stray(
     api: Api, pods: Sequence[ObjectMeta], *, pool: FairSemaphore, job_path: str
 ) -> list[ApiError]:
-    """Remove the finalizers of pods that seem to be stray, unless the server has their job.
-
-    Returns the errors."""
+    """Remove the finalizers of pods that are stray according to the server; returns the errors."""
     errors: list[ApiError] = []
 
     async def remove_all(meta: ObjectMeta) -> None:

@@ -31,7 +31,7 @@ class JobEventRecorder:
         uid: str,
         rule: Rule | None = None,
     ) -> None:
-        """A child was created or deleted. Recorded once per child."""
+        """Record that a child was created or deleted, once per child."""
         reason = template.reason.format(kind=kind)
         self._record(
             JobEvent(
@@ -45,7 +45,7 @@ class JobEventRecorder:
         )
 
     def failed(self, template: MessageTemplate, *, kind: str, child: str, error: str) -> None:
-        """A child could not be created or deleted. Recorded again while the failure lasts.
+        """Record that a child could not be created or deleted, again and again while that lasts.
 
         Failures that differ only in the child's name share one event with a count.
         """

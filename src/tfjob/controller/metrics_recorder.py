@@ -1,4 +1,4 @@
-"""Hooks for metrics. All of them report what the API server has confirmed."""
+"""Hooks for metrics. They are called only for what the API server has confirmed."""
 
 from typing import Protocol
 

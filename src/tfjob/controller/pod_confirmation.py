@@ -1,11 +1,11 @@
 """Confirms pods with the API server before a decision about them is stored.
 
-A decision is stored over the version of the job that it was made for, but the cached pods may be
-older than that version. Another leader may have counted a pod, deleted it, and dropped its record
-since: whoever still sees the pod would count it again. So the pods are read from the server, unless
-this process knows that its cache is not older than the version.
+A status is written on condition that the job has not changed, but the cached pods may be older than
+that version of the job. Another leader may have counted a pod since, deleted it, and dropped its
+record; a decision from the stale cache would count the pod again. So the pods are listed from the
+server, unless this process knows that its cache is as new as the job.
 
-The known versions only save requests. Forgetting them never changes a result.
+The known versions only save requests. Dropping them never changes a result.
 """
 
 import logging
@@ -30,8 +30,8 @@ _MAX_JOBS: Final = 10_000
 
 
 class PodConfirmer:
-    """Reads pods from the server. `_versions` are versions of jobs that the cached pods are not
-    older than, by UID. The oldest are forgotten first."""
+    """Lists a job's pods from the server. `_versions` holds, by the UID of the job, the version of
+    the job that the cached pods are at least as new as. The oldest entries are dropped first."""
 
     def __init__(self, api: PageSource, dialect: Dialect, *, limit: int = _MAX_JOBS) -> None:
         self._api = api
@@ -43,8 +43,8 @@ class PodConfirmer:
     def is_due(self, snapshot: Snapshot) -> bool:
         """Whether the cached pods may be older than the job's status.
 
-        A job that runs as batch Jobs counts no restarts and has one run only: what one of its pods
-        has decided stays true.
+        Jobs that run as batch Jobs need no confirmation: they count no restarts and run only once,
+        so whatever a pod has decided stays true.
         """
         job = snapshot.job
         if isinstance(job, InvalidJob) or job.workload is not Workload.POD:
@@ -52,9 +52,9 @@ class PodConfirmer:
         return not self.is_known(snapshot.stored)
 
     def is_known(self, stored: JobObject) -> bool:
-        """Whether the cached pods are not older than this version of the job.
+        """Whether the cached pods are at least as new as this version of the job.
 
-        Nobody has decided anything about a job without a status.
+        This always holds for a job without a status: there is no earlier decision.
         """
         meta = stored.metadata
         return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
@@ -73,7 +73,7 @@ class PodConfirmer:
         return msgspec.structs.replace(snapshot, children=children, has_fresh_pods=True)
 
     def status_stored(self, replaced: JobObject, version: str) -> None:
-        """This process has stored a status over `replaced`, and nobody has come between."""
+        """This process replaced `replaced` with `version`, with no other write in between."""
         uid = replaced.metadata.uid
         if self.is_known(replaced):
             self._remember(uid, version)
@@ -93,7 +93,7 @@ class PodConfirmer:
         self._versions[uid] = version
 
     async def _pods(self, job: Job, cached: Sequence[Pod]) -> list[Pod]:
-        """The job's pods. One that cannot be read keeps its last known state, as in the cache."""
+        """The job's pods. A pod that cannot be decoded keeps its cached state."""
         label = self._dialect.job_label
         selector = f"{self._dialect.child_selector},{label}={job.child_labels.get(label, '')}"
         scope = Scope(resource=PODS, namespace=job.namespace, labels=selector)

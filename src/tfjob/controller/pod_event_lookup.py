@@ -1,8 +1,8 @@
-"""Reads the events of a pod, which only help to explain why it does not run.
+"""Reads the events of a pod, which help to explain why it does not run.
 
-A pod's events are read once in a turn. They never hold up anything else: requests have slots of
-their own, a namespace gets a part of them, and nobody waits for one. Little is kept of an event,
-because tenants can write them.
+They are only a hint, so they never delay anything else: the requests have their own slots, with a
+limit per namespace, and no caller waits for a slot. A pod's events are read once per period. Little
+is kept of each event, because tenants can write events.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from tfjob.k8s.meta import ObjectMeta
 
 MAX_PODS: Final = 3000
 _MAX_READ: Final = 50
-"""Events of one pod. A kubelet combines events that repeat."""
+"""Events of one pod. A kubelet counts repeated events in one object."""
 _MAX_KEPT: Final = 8
 _MAX_MESSAGE: Final = 256
-"""Characters. A diagnosis shows fewer."""
+"""Characters; a diagnosis shows fewer."""
 _MAX_CONCURRENT: Final = 8
 _MAX_PER_NAMESPACE: Final = 2
 
@@ -32,26 +32,25 @@ class BriefLister(Protocol):
 
 
 class _Known(NamedTuple):
-    turn: str
+    period: str
     events: Sequence[PodEvent]
 
 
 class PodEventLookup:
-    """Keeps the events of each pod that were read in its last turn, by UID. The oldest are
-    forgotten first."""
+    """Keeps the last events read of each pod, by UID. The oldest entries are dropped first."""
 
     def __init__(self, api: BriefLister) -> None:
         self._api = api
         self._known: dict[str, _Known] = {}
         self._running = Counter[str]()
 
-    async def read(self, namespace: str, *, uid: str, turn: str) -> Sequence[PodEvent] | None:
-        """The events that tell something; None if too many requests are under way.
+    async def read(self, namespace: str, *, uid: str, period: str) -> Sequence[PodEvent] | None:
+        """The relevant events of a pod; None if too many requests are in flight.
 
-        A request that fails counts as no events, and is not repeated before the next turn.
+        A failed request counts as no events, and is not retried in the same period.
         """
         known = self._known.get(uid)
-        if known is not None and known.turn == turn:
+        if known is not None and known.period == period:
             return known.events
         if (
             self._running.total() >= _MAX_CONCURRENT
@@ -65,11 +64,11 @@ class PodEventLookup:
             self._running[namespace] -= 1
             if not self._running[namespace]:
                 del self._running[namespace]
-        self._keep(uid, _Known(turn, events))
+        self._keep(uid, _Known(period, events))
         return events
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
+        """Drop the events of a deleted pod."""
         self._known.pop(uid, None)
 
     async def _list(self, namespace: str, uid: str) -> Sequence[PodEvent]:
@@ -80,8 +79,8 @@ class PodEventLookup:
             )
         except ApiError:
             return ()
-        told = pod_events.telling(found.items or ())
-        return tuple(map(_compact, told[:_MAX_KEPT]))
+        relevant = pod_events.relevant(found.items or ())
+        return tuple(map(_compact, relevant[:_MAX_KEPT]))
 
     def _keep(self, uid: str, known: _Known) -> None:
         self._known.pop(uid, None)

@@ -33,7 +33,7 @@ def started_running(old: HasMetadata | None, new: HasMetadata | None) -> bool:
 
 
 def gave_up_node(old: HasMetadata | None, new: HasMetadata | None) -> bool:
-    """Whether a pod that occupied a node has ended or is gone."""
+    """Whether a pod that was active on a node has ended or was deleted."""
     if not isinstance(old, Pod) or not old.spec.node_name or old.phase not in _ALIVE:
         return False
     return not isinstance(new, Pod) or new.phase not in _ALIVE
@@ -49,7 +49,7 @@ def was_created(old: HasMetadata | None, new: HasMetadata | None) -> bool:
 
 
 def was_only_scheduled(old: HasMetadata | None, new: HasMetadata | None) -> bool:
-    """Whether a pod was assigned to a node and nothing else changed: no decision needs that."""
+    """Whether a pod was only assigned to a node, which changes no decision."""
     if not isinstance(old, Pod) or not isinstance(new, Pod) or old.status.conditions:
         return False
     if old.spec.node_name or not new.spec.node_name:

@@ -1,4 +1,4 @@
-"""The result of a reconcile, and that of writing the children, which is a part of it."""
+"""The result of a reconcile, and the report of its child writes, which becomes part of it."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ class Report(msgspec.Struct):
     retries_soon: bool = False
     """An object with a child's name is terminating, or has just changed: retry shortly."""
     old_child: str = ""
-    """A terminating object with a child's name, which is waited for."""
+    """The first child, in plan order, whose name a terminating object still has."""
     has_more: bool = False
     first_create_error: str = ""
     refused_child: str = ""
@@ -58,7 +58,7 @@ class Result(msgspec.Struct):
     settled_version: str | None = None
     """The version of the job that needs no reconcile until its children change."""
     is_gone: bool = False
-    """There is no such job, so that no deadline of it is left."""
+    """The job does not exist, so its pending deadline can be dropped."""
 
     def add(self, report: Report) -> None:
         """Add the result of writing children."""

@@ -97,7 +97,7 @@ class CreateBackoff:
         return refusal
 
     def forget(self, job: Job, group: ChildGroup) -> None:
-        """Reset the backoff of a group: a create succeeded, or none is wanted."""
+        """Reset the backoff of a group, because a create succeeded or is no longer wanted."""
         known = self._jobs.get(job.owner.uid)
         if known is None:
             return
@@ -106,7 +106,7 @@ class CreateBackoff:
             del self._jobs[job.owner.uid]
 
     def forget_job(self, uid: str) -> None:
-        """The job is gone."""
+        """Drop the state of a deleted job."""
         self._jobs.pop(uid, None)
 
 

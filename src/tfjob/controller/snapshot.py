@@ -1,8 +1,7 @@
 """Reads the snapshot that a reconcile decides on: the decoded job and its children.
 
-Reads from the informers' stores, and from the API server only nodes, priority classes, and the
-events of a pod that does not start or was killed.
-Writes nothing.
+Everything comes from the informers' stores, except nodes, priority classes, and the events of a pod
+that does not start or was killed, which are read from the API server. Nothing is written.
 """
 
 import logging
@@ -49,7 +48,7 @@ PendingClaim = tuple[str, ObjectMeta, Claim]
 
 
 def pod_store(label: str) -> Store[Pod]:
-    """A store of pods by the label that names their job, which picks those that find no node."""
+    """A store of pods with two indexes: the label that names their job, and unschedulable pods."""
     return Store(label=label, picks=deadlock.lacks_node)
 
 
@@ -69,11 +68,11 @@ class Stores(msgspec.Struct):
     companions: Mapping[str, Store[CompanionObject]] = {}
     held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
     room_since: datetime | None = None
-    """When a pod was last seen to give up its node."""
+    """When a pod was last seen to free its node."""
 
 
 class Snapshot(msgspec.Struct):
-    """One job and its children. `to_claim` are children to adopt or to release first."""
+    """One job and its children. Those in `to_claim` must be adopted or released first."""
 
     stored: JobObject
     manifest: Manifest
@@ -81,7 +80,7 @@ class Snapshot(msgspec.Struct):
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
     has_fresh_pods: bool = False
-    """The pods are those of the server, not those of the cache."""
+    """The pods were listed from the server, not read from the cache."""
 
 
 class Clock(Protocol):
@@ -180,7 +179,7 @@ class SnapshotReader:
         self._lookups.forget_pod(uid)
 
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
-        """Decode a job. A job that cannot be parsed is marked, and then left alone."""
+        """Decode a job. A job that cannot be parsed is marked as unparsed, and then ignored."""
         spec = manifest["spec"]
         is_checked = not isinstance(spec, Unreadable) and self._decoded.is_checked(stored)
         known = self._decoded.take(stored, self.settings) if is_checked else None
@@ -196,13 +195,13 @@ class SnapshotReader:
 
     def _unparsed_or_invalid(self, job: InvalidJob, spec: object) -> InvalidJob:
         if not isinstance(spec, Unreadable):
-            return self._excused(job)
+            return self._unparsed_if_internal(job)
         self._log_unparsed(job, spec.reason)
         fault = field.forbidden("spec", f"{spec.reason}; {_UNPARSED}")
         return msgspec.structs.replace(job, faults=[fault], is_unparsed=True)
 
-    def _excused(self, job: InvalidJob) -> InvalidJob:
-        """A job must not fail because we cannot check it, so it is treated as unparsed."""
+    def _unparsed_if_internal(self, job: InvalidJob) -> InvalidJob:
+        """Treat the job as unparsed if the check itself failed: that must not fail the job."""
         ours = [fault.text for fault in job.faults if fault.kind is FaultKind.INTERNAL]
         if not ours:
             return job
@@ -269,7 +268,7 @@ class SnapshotReader:
             rivals=self._rivals(job, found.pods, now=now),
             room_since=self.stores.room_since,
             events=events or (),
-            is_look_due=events is None,
+            has_unread_events=events is None,
         )
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
@@ -304,14 +303,14 @@ class SnapshotReader:
     async def _events(
         self, job: Job, pods: Sequence[Pod], *, now: datetime
     ) -> Sequence[PodEvent] | None:
-        """The events of a pod whose status does not tell why it does not run; None if they have
+        """The events of a pod whose status does not explain why it does not run; None if they have
         to be read later."""
         if job.status.is_finished or job.is_external:
             return ()
-        chosen = pod_events.look(job, pods, now=now)
-        if chosen is None:
+        due = pod_events.due_lookup(job, pods, now=now)
+        if due is None:
             return ()
-        return await self._lookups.pod_events(job.namespace, uid=chosen.uid, turn=chosen.turn)
+        return await self._lookups.pod_events(job.namespace, uid=due.uid, period=due.period)
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {

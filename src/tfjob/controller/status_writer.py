@@ -1,9 +1,9 @@
 """Writes to the job itself: its status, its defaulted spec, and its deletion.
 
-The status is written with the resource version that the plan was computed from. On conflict the
+The status is written with the resource version that the plan was computed from. On conflict, the
 job is read again and the plan computed again, so that no other writer's change is overwritten.
-Unknown top-level fields of the status are preserved. Pacing decides whether a write is deferred.
-A diagnosis that the server refuses does not hold the job up: the rest is stored without it.
+Unknown top-level fields of the status are preserved. If the server refuses the diagnosis, the rest
+of the status is stored without it. Whether a write is deferred is decided elsewhere, by pacing.
 """
 
 import logging
@@ -173,7 +173,7 @@ class StatusWriter:
 
 
 def _log_refused_diagnosis(stored: JobObject, plan: Plan) -> None:
-    """Worth a line: incidents that would later excuse other replicas are lost with it."""
+    """Log the loss: without the stored incidents, later consequences count as failures."""
     meta = stored.metadata
     diagnosis = None if plan.status is None else plan.status.diagnosis
     cause = "" if diagnosis is None else str(diagnosis.cause)
@@ -182,7 +182,8 @@ def _log_refused_diagnosis(stored: JobObject, plan: Plan) -> None:
 
 
 def _without_new_diagnosis(job: Job | InvalidJob, plan: Plan) -> Plan:
-    """The plan with the diagnosis that is stored; without a status if nothing new is left."""
+    """The plan with the stored diagnosis instead of the new one; without a status if both are
+    equal."""
     status, before = plan.status, job.status
     if status is None or status.diagnosis == before.diagnosis:
         return msgspec.structs.replace(plan, status=None)

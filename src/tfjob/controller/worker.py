@@ -25,10 +25,10 @@ POLL_INTERVAL: Final = 1.0
 SHORT_POLL_INTERVAL: Final = 0.1
 """The same for a job that is to be reconciled again at once."""
 MAX_HIGH_PRIORITY_CREATES: Final = 12
-"""Children that a high-priority worker creates at most: enough to replace lost pods, while jobs
-with many creates are left to the other workers."""
+"""The most children that a high-priority worker creates: enough to replace lost pods. Jobs with
+more creates are left to the other workers."""
 PAST_DEADLINE: Final = 1.0
-"""Seconds until a job is reconciled again whose next deadline has passed already."""
+"""Seconds until a job whose deadline has already passed is reconciled again."""
 BLOCKED_RETRY: Final = 1.0
 """Seconds until a blocked job is retried."""
 TERMINATING_NAMESPACE_RETRY: Final = 60.0
@@ -83,7 +83,7 @@ class Worker:
                 await self._process(key, max_creates)
             finally:
                 self._queue.done(key)
-            # A reconcile without writes never yields: let probes, watches and the lease run.
+            # A reconcile without writes never yields to probes, watches and lease renewals.
             await asyncio.sleep(0)
 
     async def _process(self, key: Key, max_creates: int | None) -> None:
@@ -111,7 +111,7 @@ class Worker:
             self._handle_result(key, result, started)
 
     async def _run_reconcile(self, key: Key, *, max_creates: int | None) -> Result | None:
-        """The result of a reconcile; None if the reconcile was cancelled but its worker not."""
+        """The result of a reconcile; None if only the reconcile was cancelled, not its worker."""
         work = self._reconciler.reconcile(key, max_creates=max_creates)
         task = asyncio.ensure_future(work)
         self._in_progress.add(task)

@@ -1,4 +1,4 @@
-"""Whether an object is a child of a job: keep, adopt, release or ignore it.
+"""Decides whether an object is a child of a job: keep, adopt, release or ignore it.
 
 Objects of another controller or in another namespace are never touched, and terminating objects
 are never adopted.

@@ -1,4 +1,4 @@
-"""cleanPodPolicy and ttlSecondsAfterFinished: what to delete of a finished job, and when.
+"""cleanPodPolicy and ttlSecondsAfterFinished: which children of a finished job to delete, and when.
 
 A pod with a running container counts as running even if its replica has ended, because it still
 holds resources.
@@ -29,9 +29,9 @@ def deletes_after_completion(
 ) -> list[Delete]:
     """The children of a finished job to delete.
 
-    `ended` are the UIDs of the pods and batch Jobs that no longer run. If a limit
-    ended the job early (`ended_by`), all others are deleted whatever the policy, and the limit is
-    the reason. A service is deleted with the pod or batch Job whose name it has.
+    `ended` are the UIDs of the pods and batch Jobs that no longer run. If a limit ended the job
+    early (`ended_by`), all others are deleted whatever the policy, and the limit is the reason. A
+    service is deleted with the pod or batch Job of the same name.
     """
     if policy is CleanPolicy.NONE and ended_by is None:
         return []

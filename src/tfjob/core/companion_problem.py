@@ -1,7 +1,7 @@
 """Why a companion such as a TensorBoard does not run, from its Deployment and its newest pod.
 
-The text is the same as long as the cause is the same, so that a status that shows it is written
-once and not after each attempt.
+The text stays the same as long as the cause does, so that the status that shows it is not written
+after each attempt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def companion_problem(companion: Companion, children: Children) -> str:
 
 
 def pods_of_companions(job: Job, pods: Iterable[Pod]) -> list[Pod]:
-    """The pods that the controller of a companion has created, found by their labels."""
+    """The pods that controllers of companions created, found by their labels."""
     return [
         pod
         for pod in pods

@@ -1,7 +1,7 @@
 """Finishing a job, and reconciling it once it has finished: verdict, clean-up, counts and TTL.
 
-A job fails at a limit before anything else is decided, and then everything that still runs is
-deleted, whatever its cleanPodPolicy. Otherwise success is checked before failure.
+Limits are checked before anything else. A job that fails at a limit loses everything that still
+runs, whatever its cleanPodPolicy. Otherwise success is checked before failure.
 """
 
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def finish_if_decided(
 ) -> bool:
     """Set Succeeded or Failed if the replicas decide it, or wait for the evaluators.
 
-    Returns whether there is nothing more to decide.
+    Returns whether this reconcile has nothing more to decide.
     """
     criterion = builder.job.semantics.success_criterion
     if evaluator_grace.has_begun(builder) or success.is_succeeded(criterion, observed):
@@ -81,7 +81,7 @@ def finish_if_decided(
 
 
 def _params_of_job(builder: PlanBuilder) -> Mapping[str, object]:
-    """The message parameters of a success for which no replica stands any more."""
+    """The message parameters of a success if no decisive replica is left to name."""
     return {"type": "", "child": builder.job.name, "code": 0}
 
 
@@ -118,7 +118,7 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
 def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:
     """Delete what cleanPodPolicy selects and, after a limit was reached, all that still runs.
 
-    Returns whether nothing of that has to wait.
+    Returns whether all of it can be deleted now.
     """
     selected = cleanup.deletes_after_completion(
         builder.job.policy.clean,
@@ -185,7 +185,7 @@ def _is_backoff_limit_reached(
 
 
 def _last_failure_of_deleted_pods(builder: PlanBuilder, children: Children) -> str:
-    """The most recent failure in the pods to be deleted; each of them gets an event."""
+    """The most recent failure in the pods to be deleted. All failures are recorded as events."""
     deleted = {each.uid for each in builder.deletes}
     failures = last_failures.last_failures(
         pod for pod in children.pods if pod.metadata.uid in deleted
@@ -195,14 +195,14 @@ def _last_failure_of_deleted_pods(builder: PlanBuilder, children: Children) -> s
 
 
 def _has_failed_itself(instance: ReplicaInstance) -> bool:
-    """Failed, and not because its pod was disrupted or another replica lost."""
+    """Whether the replica failed, and not because of a disruption or the loss of another one."""
     if instance.phase is not Phase.FAILED or instance.pod is None or instance.is_obsolete:
         return False
     return not (instance.is_disrupted or instance.is_consequence or instance.is_superseded)
 
 
 def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
-    """The deadline has passed, and no success before it counts."""
+    """Whether the deadline has passed without a success before it that counts."""
     limit, start = builder.job.policy.deadline, builder.status.start_time
     if not limits.is_deadline_exceeded(limit, start, now=builder.now):
         return False
@@ -215,7 +215,7 @@ def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
 def _has_succeeded_by(
     criterion: SuccessCriterion, observed: ObservedState, *, deadline: datetime | None
 ) -> bool:
-    """The sole decisive replica is known to have succeeded by the deadline."""
+    """Whether the sole decisive replica is known to have succeeded by the deadline."""
     decisive = success.sole_decisive_instance(criterion, observed)
     if decisive is None or decisive.pod is None or deadline is None:
         return False
@@ -238,9 +238,9 @@ def _count_success(builder: PlanBuilder) -> None:
 def _suspend_failed_batch_jobs(builder: PlanBuilder, observed: ObservedState) -> None:
     """Suspend batch Jobs of decisive replicas that failed permanently.
 
-    Otherwise the Job controller keeps recreating their pods. Suspending keeps the Job and the pods
-    that have failed or succeeded; a pod whose container is restarted in place is deleted with its
-    log, and only the diagnosis in the status still tells how it ended.
+    Otherwise the Job controller keeps recreating their pods. Suspending keeps the Job and its ended
+    pods. A pod whose container is restarted in place is deleted together with its log; after that,
+    only the diagnosis in the status shows how it ended.
     """
     deleted = {each.uid for each in builder.deletes}
     for instance in observed.all_instances():
@@ -346,7 +346,7 @@ def _finish(
     params: Mapping[str, object],
     detail: str = "",
 ) -> None:
-    """Set the final condition; `detail` follows its message, while the event stays as it is."""
+    """Set the final condition and record its event; only the condition's message has the detail."""
     message = builder.set_condition(kind, template, params=params, detail=detail)
     builder.set_status(completion_time=builder.status.completion_time or builder.timestamp)
     if message is not None:

@@ -1,4 +1,4 @@
-"""Creating missing children: the PodGroup first, then services and pods; surplus is deleted."""
+"""Creates missing children, the PodGroup first, then services and pods; deletes surplus ones."""
 
 from collections.abc import Set as AbstractSet
 
@@ -30,7 +30,7 @@ def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
         builder.updates.extend([retry.update] if retry.update else ())
         builder.requeue_at(retry.requeue_at)
     if not step.may_create_pods:
-        # Told once: the PodGroup is watched, so that waiting needs no further write.
+        # Written once: the PodGroup is watched, so that waiting needs no further write.
         since = builder.status.last_reconcile_time or builder.timestamp
         builder.set_status(last_reconcile_time=since)
         builder.creates.extend(replicas.missing_companions(builder.job, children))
@@ -38,7 +38,7 @@ def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
 
 
 def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
-    """What is to be done about the PodGroup of a job that has one."""
+    """What to do about the job's PodGroup, if it has one."""
     job = builder.job
     if job.gang is None:
         return GangStep()
@@ -54,7 +54,7 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
 
 
 def _make_anew(builder: PlanBuilder, children: Children, step: GangStep) -> None:
-    """Delete a PodGroup of the wrong size, and the pods that wait in it for a node."""
+    """Delete a PodGroup of the wrong size, and its pods that have no node yet."""
     rule = Rule.GANG_RESIZED
     if step.is_made_anew:
         builder.deletes.extend(gang_scheduling.delete_group(children.pod_group, rule=rule))

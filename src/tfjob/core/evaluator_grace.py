@@ -1,8 +1,8 @@
-"""Evaluator grace: evaluators may outlive the training, to evaluate its last checkpoint.
+"""Evaluator grace: evaluators may run on after the training, to evaluate its last checkpoint.
 
-When the wait begins, the success of the training is stored. From then on nothing fails the job: it
-succeeds when the evaluators have ended, however they end, or when the grace is over. A deadline or
-a suspension ends the grace early.
+When the grace begins, the success of the training is stored. From then on nothing can fail the job:
+it succeeds when all evaluators have ended, whatever their exit codes, or when the grace is over. A
+deadline or a suspension ends the grace early.
 """
 
 from datetime import datetime
@@ -22,19 +22,19 @@ _TASK: Final = "evaluator"
 _REPLACED: Final = frozenset(
     {ReplicaAction.REPLACE, ReplicaAction.AWAIT_DELETION, ReplicaAction.RESTARTING}
 )
-"""A disrupted evaluator has not ended: another one continues its work."""
+"""A disrupted evaluator counts as not ended, because another pod continues its work."""
 _REASON: Final = "AwaitingEvaluator"
 
 
 def has_begun(builder: PlanBuilder) -> bool:
-    """Whether training is stored to have succeeded."""
+    """Whether the success of the training is stored."""
     return builder.status.training_completed is not None
 
 
 def await_evaluators(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> bool:
-    """Keep a job whose training has succeeded going for its evaluators; False if it ends now."""
+    """Keep a job running for its evaluators after its training; False if the job ends now."""
     since = builder.status.training_completed or builder.timestamp
     until = _end(builder, since)
     if builder.now >= until or builder.job.policy.is_suspended:
@@ -72,7 +72,7 @@ def _is_evaluator(replica: ReplicaType) -> bool:
 
 
 def _is_awaited(instance: ReplicaInstance, actions: ReplicaActions) -> bool:
-    """Whether it has not ended: it runs, or it is to be created, perhaps again."""
+    """Whether the evaluator has not ended: it runs, or its pod is yet to be created."""
     if instance.is_succeeded or instance.job is not None:
         return False
     action = next((action for each, action in actions if each is instance), ReplicaAction.KEEP)

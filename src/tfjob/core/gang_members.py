@@ -1,7 +1,8 @@
-"""The members of a gang: which pods have a place, and how many the PodGroup must ask for.
+"""The members of a gang: which pods are placed on nodes, and the size that the PodGroup needs.
 
-A gang that runs keeps its size until new members have a place: otherwise one that fails could not
-come back while the new ones wait. It shrinks when a member that ended can no longer be counted.
+A running gang keeps its size until its new members are placed: with a larger size, a member that
+fails could not be scheduled again while the new ones wait. The gang shrinks when a member has ended
+and no longer counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from tfjob.k8s.pod import Pod
 
 
 class Member(Protocol):
-    """What is needed of a replica type."""
+    """The part of a replica type that is needed here."""
 
     @property
     def count(self) -> int: ...
@@ -36,7 +37,7 @@ class Members(msgspec.Struct, frozen=True):
 
     @property
     def has_started(self) -> bool:
-        """Some pod has a node and has not ended."""
+        """Whether a pod has a node and has not ended."""
         return any(_is_placed(pod) and not has_ended(pod) for pod in self.pods)
 
     @property
@@ -48,7 +49,7 @@ class Members(msgspec.Struct, frozen=True):
         return sum(_is_placed(pod) and (counts_ended or not has_ended(pod)) for pod in self.pods)
 
     def outside(self, gang: GangSpec) -> int:
-        """How many pods run without the field that puts them into the PodGroup."""
+        """How many pods run outside the PodGroup, because they lack the field that names it."""
         if not gang.pod_fields:
             return 0
         return sum(
@@ -58,7 +59,7 @@ class Members(msgspec.Struct, frozen=True):
 
 
 def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
-    """The least number of members that the PodGroup asks for."""
+    """The minimum number of members to set in the PodGroup."""
     wanted = gang.min_member
     if not members.has_started:
         completed = 0 if gang.counts_ended_members else members.completed
@@ -72,8 +73,8 @@ def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
 
 
 def is_left_alone(gang: GangSpec, stored: int | None, members: Members) -> bool:
-    """Whether a new pod must go without the PodGroup, which cannot be changed and asks for more
-    members than there can be. The pod of a gang that runs needs to wait for no other."""
+    """Whether a new pod must be created outside the PodGroup, because that cannot be changed and
+    requires more members than there can be. In a running gang, a pod need not wait for others."""
     if gang.is_resizable or stored is None or not members.has_started:
         return False
     return stored > _attainable(gang, members)

@@ -1,8 +1,8 @@
-"""Waking a scheduler that does not look again by itself at a gang for which it found no room.
+"""Makes a scheduler retry a gang that did not fit.
 
-Coscheduling of scheduler-plugins notices neither new nodes nor pods that end; it looks at a gang
-again when its PodGroup changes, or after five minutes. So the PodGroup is touched, with pauses that
-grow with the wait, and sooner after one of the operator's own pods has given up its node.
+Coscheduling of scheduler-plugins reacts neither to new nodes nor to pods that end: it retries a
+gang when its PodGroup changes, or after five minutes. So the operator touches the PodGroup, in
+intervals that grow with the wait, and sooner after one of its own pods has freed a node.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ ANNOTATION: Final = "tfjob.dev/retried-at"
 SHORTEST: Final = timedelta(seconds=10)
 LONGEST: Final = timedelta(minutes=2)
 ROOM_SHARE: Final = 8
-"""A pause ends after this part of the wait if a pod has given up its node meanwhile. So it grows in
-a busy cluster too, where pods end all the time and seldom leave enough room for a large gang."""
+"""After a pod has freed its node, the interval is the wait so far divided by this. So it also grows
+in a busy cluster, where pods end all the time and seldom free enough for a large gang."""
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -32,17 +32,17 @@ class Retry(msgspec.Struct, frozen=True):
 def retry(
     group: PodGroup, pods: Sequence[Pod], *, room_since: datetime | None, now: datetime
 ) -> Retry:
-    """Touch the PodGroup if that is due. `room_since` is when a pod last gave up its node."""
+    """Touch the PodGroup if that is due. `room_since` is when a pod last freed its node."""
     refused = [since for pod in pods if (since := _refused_since(pod, now=now)) is not None]
     if not refused or group.metadata.is_terminating:
         return Retry()
     since = min(refused)
-    told = time.parse(group.metadata.annotations.get(ANNOTATION))
-    last = since if told is None or told > now else max(since, told)
+    touched = time.parse(group.metadata.annotations.get(ANNOTATION))
+    last = since if touched is None or touched > now else max(since, touched)
     has_room = room_since is not None and room_since > last
     short = _between((last - since) / ROOM_SHARE)
     due = time.add(last, short if has_room else _between(last - since))
-    # A pod may give up its node before the next touch is due; a look costs no request.
+    # A pod may free its node before the next touch is due; this check costs no request.
     look = time.add(now, short)
     if now < due:
         return Retry(requeue_at=min(due, look))
@@ -59,7 +59,7 @@ def _between(pause: timedelta) -> timedelta:
 
 
 def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
-    """Since when a scheduler has found no node for the pod; None if it has not said so."""
+    """Since when the pod is reported as unschedulable; None if it is not."""
     if pod.spec.node_name or pod.metadata.is_terminating:
         return None
     for condition in pod.status.conditions:
@@ -69,7 +69,7 @@ def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
 
 
 def _is_refusal(condition: PodCondition) -> bool:
-    """Whether a scheduler found no node; it has not looked at a pod that is gated."""
+    """Whether a scheduler found no node. A gated pod has not been tried at all."""
     if condition.type != "PodScheduled" or condition.status != "False":
         return False
     return condition.reason == "Unschedulable"

@@ -1,7 +1,7 @@
 """schedulingPolicy: one PodGroup per job, so that its pods are scheduled together or not at all.
 
-Decides whether the PodGroup must be created, updated or made anew, and whether pods may be created
-yet. What differs between schedulers is data in GangSpec.
+Decides whether the PodGroup must be created, updated or recreated, and whether pods may be created
+yet. GangSpec holds what differs between schedulers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ class GangStep(msgspec.Struct, frozen=True):
     update: Update | None = None
     may_create_pods: bool = True
     is_made_anew: bool = False
-    """The PodGroup is deleted, and created again once it is gone."""
+    """The PodGroup is recreated: deleted now, and created again once it is gone."""
     removed: Sequence[ObjectMeta] = ()
     """Pods of the old PodGroup that have no node yet, to be deleted with it."""
     is_left_alone: bool = False
-    """Pods to be created now go without the PodGroup."""
+    """Pods created now are outside the PodGroup."""
 
 
 def step(
@@ -70,7 +70,7 @@ def step(
 def _fixed_step(
     gang: GangSpec, existing: PodGroup, *, members: Members, size: int, stored: int | None
 ) -> GangStep:
-    """A PodGroup that cannot be changed is made anew, unless pods of the gang run already."""
+    """Recreate an immutable PodGroup of the wrong size, unless pods of the gang already run."""
     if stored == size or members.has_started:
         return GangStep(
             may_create_pods=_is_admitted(gang, existing, members),
@@ -82,7 +82,7 @@ def _fixed_step(
 
 
 def stored_size(gang: GangSpec, existing: PodGroup) -> int | None:
-    """How many members a PodGroup asks for."""
+    """The minimum number of members in an existing PodGroup."""
     found: object = existing.spec
     for name in gang.min_member_path:
         found = found.get(name) if isinstance(found, Mapping) else None

@@ -12,15 +12,15 @@ class GangSpec(msgspec.Struct, frozen=True):
     api_version: str
     group_name: str
     scheduler_name: str
-    """The scheduler of the pods; empty if the templates' own scheduler knows gangs."""
+    """The scheduler to set on pods; empty if the templates' own scheduler supports gangs."""
     min_member: int
     min_member_path: tuple[str, ...] = ("minMember",)
-    """Where the spec of the PodGroup holds the least number of members."""
+    """The path of the minimum number of members in the spec of the PodGroup."""
     fields: Mapping[str, Any] = {}
     pod_labels: Mapping[str, str] = {}
     pod_annotations: Mapping[str, str] = {}
     pod_fields: Mapping[str, Any] = {}
-    """Fields of the pod's spec, whatever the template says."""
+    """Fields of the pod's spec that override the template."""
     priority_class: str = ""
     """The priority class of pods whose template names none."""
     role_key: str = ""
@@ -34,11 +34,11 @@ class GangSpec(msgspec.Struct, frozen=True):
     stays_until_pods_end: bool = False
     """A deleted PodGroup stays, terminating, until the last of its pods has ended."""
     is_resizable: bool = True
-    """The least number of members of an existing PodGroup can be changed."""
+    """The minimum number of members of an existing PodGroup can be changed."""
     counts_ended_members: bool = True
     """A pod that has ended still counts as a member."""
     retries_when_touched: bool = False
-    """The scheduler looks again at a gang without room only if its PodGroup changes."""
+    """The scheduler retries a gang that did not fit only if its PodGroup changes."""
 
     def mark(
         self,

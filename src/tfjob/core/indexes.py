@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 _MAX_TEXT: Final = 64 * 1024
-"""Twice the length of the longest text that `render` returns; a longer one is not ours."""
+"""Twice the length of the longest text that `render` returns; the operator wrote no longer one."""
 
 
 def render(indexes: Iterable[int]) -> str:

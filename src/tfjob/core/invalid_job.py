@@ -26,7 +26,7 @@ _NO_CHILDREN = Children()
 
 
 class InvalidJob(msgspec.Struct, frozen=True):
-    """What could be decoded of a job that cannot run."""
+    """A job that cannot run, as far as it could be decoded."""
 
     owner: Owner
     messages: Messages
@@ -35,7 +35,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
     is_external: bool = False
     is_deleting: bool = False
     is_unparsed: bool = False
-    """The spec or status cannot be decoded or checked, so it is unknown what the job asks for."""
+    """The spec or status cannot be decoded or checked, so the operator cannot act on the job."""
 
     @property
     def is_ignored(self) -> bool:
@@ -82,13 +82,13 @@ def _warning(job: InvalidJob, verdict: Condition, topic: str) -> JobEvent:
 
 
 def _is_rejected(job: InvalidJob) -> bool:
-    """The job failed because it is invalid, and not for another reason earlier."""
+    """Whether the job failed because it is invalid, and not for an earlier reason."""
     failed = job.status.condition(ConditionType.FAILED)
     return failed is not None and failed.is_true and failed.reason == job.messages.invalid.reason
 
 
 def _deletes(children: Children) -> tuple[Delete, ...]:
-    """Delete what holds resources: the cleanPodPolicy of an invalid job is unknown."""
+    """Deletes of all that still holds resources. The job's cleanPodPolicy is unknown."""
     deletes = cleanup.deletes_after_completion(
         CleanPolicy.RUNNING,
         pods=children.pods,
@@ -116,13 +116,13 @@ def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
 
 
 def _without_secrets(fault: field.Fault) -> field.Fault:
-    """Values of variables may be secrets, and more people read events than jobs."""
+    """Hide values of environment variables: they may be secrets, and many people read events."""
     is_secret = ".env" in fault.path and fault.value is not msgspec.UNSET
     return msgspec.structs.replace(fault, value="(hidden)") if is_secret else fault
 
 
 def _detail(faults: Sequence[field.Fault]) -> str:
-    """All faults, or the first ones and how many more there are."""
+    """All faults, or the first ones and the number of the others."""
     text = field.summary(_without_secrets(each) for each in faults[:_MAX_FAULTS])
     more = len(faults) - _MAX_FAULTS
     return f"{text} and {more} more" if more > 0 else text

@@ -1,7 +1,7 @@
 """The neutral job: what a job of any dialect means, as immutable values.
 
-Dialects build it and the policies of the core read it. What differs between dialects is data here;
-the core never branches on the dialect.
+Dialects build it, and the policies of the core read it. Differences between dialects are fields
+here: the core never branches on the dialect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"
 FINALIZER = "kubeflow.org/tfjob-result"
-"""Keeps a decisive pod until its end is stored, if the operator is configured so."""
+"""The result finalizer: keeps a decisive pod until its result is stored, if that is enabled."""
 MAX_REPLICAS = 5_000
-"""The most replicas of a job over all types. TF_CONFIG lists them all in one environment variable,
-which holds fewer if their names have the usual length, and hardly more with the shortest names."""
+"""The most replicas of a job, over all types. TF_CONFIG lists all of them in one environment
+variable, which has room for hardly more even if their names are as short as possible."""
 
 
 class RestartPolicy(StrEnum):
@@ -49,11 +49,11 @@ class Recovery(StrEnum):
     """What happens to the other replicas when one is lost."""
 
     AUTO = "Auto"
-    """One that then ends is restarted as part of the same incident, and does not count."""
+    """A replica that ends as a consequence is restarted, which does not count."""
     GROUP = "Group"
-    """Those that TensorFlow couples to it are restarted with it at once, and do not count."""
+    """The replicas that TensorFlow couples to it are restarted at once, which does not count."""
     REPLICA = "Replica"
-    """Each is judged by its exit code alone."""
+    """Each replica is judged by its own exit code alone."""
 
 
 class ServicePort(msgspec.Struct, frozen=True):
@@ -99,7 +99,8 @@ class ReplicaType(msgspec.Struct, frozen=True):
 class SuccessCriterion(msgspec.Struct, frozen=True):
     """The decisive replicas, whose success is the job's success.
 
-    These are all replicas of `types`; with an `index`, that replica of the first type suffices.
+    These are all replicas of `types`. With an `index`, the success of that replica of the first
+    type is enough.
     """
 
     types: tuple[str, ...] = ()
@@ -153,7 +154,7 @@ class Semantics(msgspec.Struct, frozen=True):
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
     runs_whole: bool = False
-    """The job counts as running only once all its replicas do."""
+    """The job counts as running only once all its replicas run."""
     holds_decisive_pods: bool = False
     """Decisive pods get the result finalizer."""
 
@@ -219,7 +220,7 @@ class Job(msgspec.Struct, frozen=True):
     """Reasons and messages of Warning and Normal events, recorded at most once per object."""
     status: JobStatus = JobStatus()
     keeps_last_lines: bool = True
-    """A failed training container reports its last output, where the template does not say."""
+    """A failed training container reports its last output, unless the template sets a policy."""
     is_external: bool = False
     is_deleting: bool = False
 
@@ -241,5 +242,5 @@ class Job(msgspec.Struct, frozen=True):
         return sum(replica.count for replica in self.replicas)
 
     def in_status_order(self) -> list[ReplicaType]:
-        """The replica types in the order of the status, in which they are also evaluated."""
+        """The replica types in the order of the status; they are evaluated in the same order."""
         return sorted(self.replicas, key=lambda replica: replica.type)

@@ -1,7 +1,7 @@
-"""The last failure of each container in pods that a limit deletes, told in the job before they go.
+"""Records the last failure of each container before a limit deletes its pod.
 
-A container that the kubelet restarted runs in a pod that shows no failure, and its exit code,
-reason and last output are gone with the pod.
+The pod of a container that the kubelet restarted does not count as failed, and the exit code,
+reason and last output of the container are lost with the pod.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Pod, Terminated
 
 _MOST_CHARACTERS: Final = 600
-"""Of the last output: with the rest of the message it fits into an event."""
+"""Characters of the last output, so that the whole message fits into an event."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -31,15 +31,15 @@ class LastFailure(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """One sentence, and below it the last lines that the container has left."""
-        said = f"container {self.container} of pod {self.pod} exited with code {self.end.exit_code}"
+        """One sentence, followed by the last lines of the container's output."""
+        text = f"container {self.container} of pod {self.pod} exited with code {self.end.exit_code}"
         reason = f" ({self.end.reason})" if self.end.reason else ""
         lines = self.last_lines
-        return f"{said}{reason}: {lines}" if lines else f"{said}{reason}"
+        return f"{text}{reason}: {lines}" if lines else f"{text}{reason}"
 
     @property
     def last_lines(self) -> str:
-        """The end of the termination message, in whole lines where it can be."""
+        """The end of the termination message, from the start of a line where possible."""
         shown = "".join(_shown(each) for each in self.end.message.strip())
         if len(shown) <= _MOST_CHARACTERS:
             return shown
@@ -55,7 +55,7 @@ def last_failures(pods: Iterable[Pod]) -> list[LastFailure]:
 
 
 def events(job: Job, failures: Sequence[LastFailure]) -> Iterator[JobEvent]:
-    """A warning for each failure; one that was reported while it was observed keeps its key."""
+    """A warning for each failure, with the same key as an earlier warning about it."""
     for each in failures:
         reason = each.end.reason or "Unknown"
         yield JobEvent(
@@ -87,7 +87,7 @@ def _order(failure: LastFailure) -> tuple[float, str, str]:
 
 
 def _shown(character: str) -> str:
-    """Users' text can contain control characters, which a terminal would obey."""
+    """Replace control characters, which a terminal would interpret."""
     if character.isprintable() or character == "\n":
         return character
     return " " if character == "\t" else "\N{REPLACEMENT CHARACTER}"

@@ -55,10 +55,7 @@ def is_backoff_limit_reached(
 
 
 def deadline(limit: timedelta | None, start: datetime | None) -> datetime | None:
-    """When the job has certainly been active for its whole limit.
-
-    None without a limit or before the job has started.
-    """
+    """When the job has been active for at least its limit; None without a limit or a start."""
     if limit is None or start is None:
         return None
     return time.add(start, limit + _ROUNDING) if limit else start

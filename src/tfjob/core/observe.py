@@ -31,7 +31,7 @@ class HalfPlaced(msgspec.Struct, frozen=True):
 
 
 class Children(msgspec.Struct, frozen=True):
-    """The children of a job, and what else a reconcile reads from the cluster."""
+    """The children of a job, and everything else that a reconcile reads from the cluster."""
 
     pods: Sequence[Pod] = ()
     services: Sequence[Service] = ()
@@ -45,11 +45,11 @@ class Children(msgspec.Struct, frozen=True):
     rivals: Sequence[HalfPlaced] = ()
     """Other jobs of the namespace that are half placed, if this one is."""
     room_since: datetime | None = None
-    """When a pod of any job was last seen to give up its node."""
+    """When a pod of any job was last seen to free its node."""
     events: Sequence[PodEvent] = ()
-    """Events of pods whose status does not tell why they do not run."""
-    is_look_due: bool = False
-    """Whether events were not read, because many others were being read."""
+    """Events of a pod whose status does not explain why it does not run."""
+    has_unread_events: bool = False
+    """Events are due that could not be read, because too many requests were in flight."""
 
 
 class ReplicaInstance(msgspec.Struct):
@@ -62,18 +62,18 @@ class ReplicaInstance(msgspec.Struct):
     phase: Phase | None = None
     is_completed: bool = False
     is_obsolete: bool = False
-    """The pod is of an earlier run or is deleted by the operator; its state does not count."""
+    """The pod belongs to an earlier run or is removed by the operator; its state does not count."""
     is_disrupted: bool = False
     is_consequence: bool = False
     """It failed only because another replica was lost."""
     has_followed_in_place: bool = False
-    """It has just ended because of another loss, and runs again in the same pod."""
+    """Its last restart in place is a consequence of another replica's loss."""
     is_superseded: bool = False
-    """It ran, and is restarted because another replica of its group was lost."""
+    """It was running, and is restarted because another replica of its group was lost."""
     incident: str = ""
     """The incident in which its group is restarted."""
     group_streak: int = 0
-    """How many restarts of its group in a row this incident makes."""
+    """The number of group restarts in a row, including the one for this incident."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
@@ -85,7 +85,7 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_terminating(self) -> bool:
-        """The pod is terminating. Pods of a batch Job are left to that Job's controller."""
+        """Whether the pod is terminating; false for pods that the Job controller manages."""
         if self.pod is None or self.job is not None:
             return False
         return self.pod.metadata.is_terminating
@@ -100,7 +100,7 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_failed(self) -> bool:
-        """Failed, or being deleted while running."""
+        """Whether the replica has failed, or is deleted while it runs."""
         if self.is_obsolete:
             return False
         return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
@@ -126,7 +126,8 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_confirmed_success(self) -> bool:
-        """Succeeded, and the training container is known to have exited with code 0."""
+        """Whether the replica succeeded, and its training container is known to have exited with
+        code 0."""
         if not self.is_succeeded:
             return False
         if self.pod is None or self.job is not None:
@@ -148,9 +149,9 @@ class ObservedState(msgspec.Struct, dict=True):
 
     @cached_property
     def suspects(self) -> Sequence[ReplicaInstance]:
-        """All replicas with a pod but those that run undisturbed, as most replicas of most jobs do.
+        """All replicas with a pod, except the many that run undisturbed.
 
-        A diagnosis of a large job must not cost more than looking once at each of them.
+        Computed once, so that the diagnosis of a large job inspects each replica only once.
         """
         return [
             instance
@@ -263,7 +264,7 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
 def _observe_batch(
     instance: ReplicaInstance, job: Job, pods: Sequence[Pod], found: BatchJob | None
 ) -> None:
-    """Pods whose batch Job is deleted are ignored."""
+    """Observe a replica that runs as a batch Job. Without the Job, its pods are ignored."""
     instance.job = found
     is_decisive = job.semantics.success_criterion.includes(instance.replica.type, instance.index)
     codes = job.semantics.exit_codes
@@ -283,14 +284,14 @@ def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
 
 
 def _is_stopped_by_queue(job: Job, pod: Pod) -> bool:
-    """The queue takes the room of the job back, which then waits to be admitted again."""
+    """Whether the queue evicts the job, which then waits to be admitted again."""
     if job.queue is None or not pod.metadata.is_terminating:
         return False
     return pod.has_condition(job.queue.eviction)
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
-    """A suspended job owns no pods: a terminating one is left from the run before."""
+    """Whether the pod is left from before a suspension, as all terminating pods then are."""
     return job.status.is_true(ConditionType.SUSPENDED) and pod.metadata.is_terminating
 
 
@@ -308,8 +309,8 @@ def _batch_jobs(
 ) -> Mapping[str, BatchJob]:
     """Batch Jobs by the name of the replica they run.
 
-    A Job with another name counts if no Job has the expected one: naming may have been configured
-    differently when it was created, and no replica may run twice.
+    If no Job has the expected name, one with another name counts: it may have been created under
+    different naming settings, and no replica may run twice.
     """
     found: dict[str, BatchJob] = {}
     for each in jobs:

@@ -1,9 +1,9 @@
-"""An orderly end: parameter servers live until the replicas that use them have ended.
+"""Orderly shutdown: parameter servers run until the replicas that use them have ended.
 
-A chief that is told to end may save its state, and its variables are on the parameter servers. So
-these are deleted only when no chief or worker runs any more. What is awaited follows from the
-observed pods, and ends with their grace period: a pod that is stuck on a lost node does not keep
-the parameter servers for ever. Neither does one whose deletion the API server refuses.
+A chief may save its state when it is terminated, and its variables are on the parameter servers. So
+parameter servers are deleted only when no chief or worker runs any more. The wait is bounded by the
+grace periods of the pods, so that a pod on a lost node does not keep the parameter servers for
+ever. Neither does a pod whose deletion the API server refuses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,12 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
 
 MARGIN: Final = timedelta(seconds=30)
-"""Added to the grace period of a pod, for its end to be reported."""
+"""Added to the grace period of a pod, so that its kubelet can report the end."""
 REFUSED_AFTER: Final = timedelta(hours=1)
-"""How long a pod that is to end is awaited although its deletion has not begun."""
+"""How long to wait for a pod whose deletion is planned but has not begun."""
 RECHECK: Final = timedelta(minutes=5)
-"""How often a longer wait is checked, since the timer of a wait that ends early stays."""
+"""The interval of checks during a longer wait. A wait that ends early does not cancel its timer, so
+the timer must not be a long one."""
 _SERVERS: Final = frozenset({"ps"})
 _USERS: Final = frozenset({"chief", "master", "worker"})
 _NOT_RUNNING: Final = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
@@ -36,10 +37,10 @@ def due(
     *,
     since: datetime | None,
 ) -> list[Delete]:
-    """The deletes that are due now, of those that end the job, or this run of it, since then.
+    """The part of `deletes` that is due now; the job, or its run, has been ending since `since`.
 
-    Parameter servers that run wait for the chief and the workers that run and are to end. So do all
-    services, because a replica that saves its state may have to find the others.
+    Running parameter servers are kept for chiefs and workers that still run and are to end. So are
+    all services, because a replica that saves its state may have to resolve the others.
     """
     held = _running_servers(builder.job, children)
     if not held:
@@ -55,7 +56,7 @@ def due(
 
 
 def _running_servers(job: Job, children: Children) -> frozenset[str]:
-    """UIDs of the parameter servers that run, and of the batch Jobs that run them."""
+    """UIDs of the running parameter servers, and of the batch Jobs that run them."""
     pods = _running(job, children, tasks=_SERVERS)
     found = {uid for pod in pods for uid in (pod.metadata.uid, pod.metadata.controller_uid) if uid}
     return frozenset(found)
@@ -64,9 +65,9 @@ def _running_servers(job: Job, children: Children) -> frozenset[str]:
 def _awaited_until(
     job: Job, children: Children, *, deleted: AbstractSet[str], refused: datetime
 ) -> Iterator[datetime]:
-    """For each chief and worker that runs and is to end, when it is not awaited any longer.
+    """When the wait ends, for each running chief and worker that is to end.
 
-    That is `refused` for those in `deleted`, whose deletion has not begun.
+    That is `refused` for a pod in `deleted` whose deletion has not begun.
     """
     for pod in _running(job, children, tasks=_USERS):
         meta = pod.metadata
@@ -91,7 +92,7 @@ def _running(job: Job, children: Children, *, tasks: AbstractSet[str]) -> list[P
 
 
 def _is_running(pod: Pod) -> bool:
-    """Its training container runs, or nothing is known of that container."""
+    """Whether the training container runs, or its state is unknown."""
     if pod.phase in _NOT_RUNNING:
         return False
     status = pod.container_status(TRAINING_CONTAINER)

@@ -23,7 +23,7 @@ class ChildKind(StrEnum):
 
 
 class Rule(StrEnum):
-    """Why a child is created or deleted, in a word that users can look up."""
+    """Why a child is created or deleted, as a code that users can look up."""
 
     MISSING_REPLICA = "MissingReplica"
     MISSING_SERVICE = "MissingService"
@@ -50,7 +50,7 @@ class Rule(StrEnum):
 RESTART_RULES: Final = frozenset(
     {Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST, Rule.GROUP_RESTART}
 )
-"""Rules that replace the pod of a replica by a new one."""
+"""Rules that replace the pod of a replica with a new one."""
 
 
 class EventType(StrEnum):
@@ -68,9 +68,9 @@ class Create(msgspec.Struct, frozen=True):
     body: Mapping[str, Any] | None = None
     rule: Rule = Rule.MISSING_REPLICA
     is_alone: bool = False
-    """The pod goes without the PodGroup of its job."""
+    """The pod is created outside the PodGroup of its job."""
     is_unqueued: bool = False
-    """The pod goes without the group of its job in a queue."""
+    """The pod is created outside the queue's pod group of its job."""
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Update(msgspec.Struct, frozen=True):
     uid: str
     body: Mapping[str, Any]
     is_retry: bool = False
-    """It changes nothing but wakes a scheduler, and may wait for its turn."""
+    """The update only makes a scheduler retry, and may be deferred."""
 
 
 class Delete(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class FinalizerRemoval(msgspec.Struct, frozen=True):
-    """One pod of which a finalizer is removed, with its UID as a precondition."""
+    """One pod to remove a finalizer from, with its UID as a precondition."""
 
     name: str
     uid: str

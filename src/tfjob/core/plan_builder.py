@@ -108,8 +108,8 @@ class PlanBuilder:
     def _writes_status_first(self) -> bool:
         """Whether the status must be stored before children change.
 
-        Decisions about pods are, because nothing else records them once the pods are deleted. So
-        are suspension and resumption, which determine the run that a pod belongs to.
+        This holds for decisions about pods, because nothing else records them once the pods are
+        deleted, and for suspension and resumption, which determine the run that a pod belongs to.
         """
         before, after = self.job.status, self.status
         suspended = ConditionType.SUSPENDED
@@ -124,7 +124,7 @@ class PlanBuilder:
 
 
 def _once_each(deletes: Iterable[Delete]) -> list[Delete]:
-    """Each object once. If several rules delete an object, the first one counts."""
+    """The deletes without duplicates. If several rules delete an object, the first one counts."""
     found: dict[tuple[str, str, str, bool], Delete] = {}
     for each in deletes:
         found.setdefault((each.kind, each.name, each.uid, each.is_forced), each)

@@ -1,7 +1,7 @@
-"""Whether a pod has ended and whether it was disrupted, derived from its status.
+"""Decides from a pod's status whether it has ended and whether it was disrupted.
 
-Status, clean-up, counts and limits all use these functions. A kubelet reports the end of a
-container about a second before the pod's phase leaves Running.
+Status, clean-up, counts and limits all use these functions. They do not rely on the phase alone: a
+kubelet reports the end of a container about a second before the pod's phase leaves Running.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ _DISRUPTIONS = frozenset(
 
 
 def has_ended(pod: Pod, *, policy: str = "") -> bool:
-    """All containers have terminated and none is restarted; native sidecars do not count.
+    """Whether all containers have terminated for good; native sidecars do not count.
 
     `policy` is the restart policy that the pod was created with, in case its spec has none.
     """
@@ -36,8 +36,8 @@ def has_ended(pod: Pod, *, policy: str = "") -> bool:
 def replica_phase(pod: Pod, *, policy: str) -> Phase:
     """The phase of the replica: that of its pod, unless the training container has ended for good.
 
-    The kubelet follows the pod's own restart policy, which an adopted pod may have from elsewhere;
-    `policy` is the one that the operator creates pods with, in case its spec has none.
+    The pod's own restart policy decides, which may be different in an adopted pod. `policy` is the
+    one that the operator creates pods with, in case the spec has none.
     """
     phase = pod.phase
     policy = pod.spec.restart_policy or policy
@@ -66,17 +66,17 @@ def is_disturbed(pod: Pod) -> bool:
 
 
 def is_disrupted(pod: Pod, semantics: Semantics) -> bool:
-    """The cluster or a user stopped the pod, so its exit code is meaningless."""
+    """Whether the cluster or a user stopped the pod, so that its exit code is meaningless."""
     if pod.metadata.is_terminating and not _ended_before_deletion(pod):
         return True
     return not semantics.counts_evictions and is_evicted(pod)
 
 
 def is_evicted(pod: Pod) -> bool:
-    """The pod was evicted, preempted, or lost with its node.
+    """Whether the pod was evicted, preempted, or lost with its node.
 
-    The Eviction API also marks pods that have ended, so that a drained node is empty. A pod was not
-    evicted if it had ended before the mark, and before the deletion that follows a mark.
+    The Eviction API also sets its condition on pods that have ended, to empty a drained node. A pod
+    does not count as evicted if it had ended before that, and before the deletion that follows.
     """
     if pod.status.reason in _DISRUPTIONS:
         return True
@@ -85,10 +85,10 @@ def is_evicted(pod: Pod) -> bool:
 
 
 def may_have_ended_by_deletion(pod: Pod) -> bool:
-    """Whether a pod that is known to have run when its deletion was decided ended because of it.
+    """Whether a pod that was running when its deletion was decided may have ended because of it.
 
-    Only the generation can prove that its kubelet did not know of the deletion. Times prove
-    nothing, because they are of two clocks.
+    Only the generation can prove that the kubelet did not know about the deletion. Times prove
+    nothing, because they come from two clocks.
     """
     return pod.metadata.is_terminating and not _is_of_earlier_generation(pod)
 
@@ -106,7 +106,7 @@ def _ended_before_mark(pod: Pod, mark: PodCondition) -> bool:
 
 
 def _is_of_earlier_generation(pod: Pod) -> bool:
-    """The pod is terminating, and its kubelet has not reported anything since it knows."""
+    """Whether the pod is terminating and its kubelet's last report is from before the deletion."""
     observed = pod.status.observed_generation
     return pod.metadata.is_terminating and 0 < observed < pod.metadata.generation
 
@@ -121,13 +121,12 @@ def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
 def _ended_before_deletion(pod: Pod) -> bool:
     """Whether the training container had ended when the deletion was requested.
 
-    Used only if the end and the deletion are first observed together. A deletion begins a new
-    generation of the pod: a kubelet that reports an end for an earlier one did not know of the
-    deletion. Kubelets before 1.34 do not report the generation, so times decide. With a grace
-    period of 0 the time of the request is lost, because the kubelet sets it to the present once the
-    pod has stopped: such a pod counts as still running when its deletion was requested, so that an
-    end after a deletion is never taken for a success. A container that the kubelet was about to
-    restart had not ended.
+    Used only if the end and the deletion are first observed together. A deletion increments the
+    generation of the pod, so a kubelet that reports an end for an earlier generation did not know
+    about the deletion. Kubelets before 1.34 do not report the generation; then times decide. With a
+    grace period of 0 the time of the request is lost, because the kubelet sets it to the present
+    once the pod has stopped. Such a pod counts as running at its deletion, so that an end after a
+    deletion is never taken for a success. A container that would have been restarted had not ended.
     """
     meta = pod.metadata
     ended = pod.terminated(TRAINING_CONTAINER)
@@ -142,7 +141,7 @@ def _ended_before_deletion(pod: Pod) -> bool:
 
 
 def _starts_again(ended: Terminated, policy: str) -> bool:
-    """A kubelet starts a container again that ended so, as long as its pod stays."""
+    """Whether a kubelet restarts a container that ended like this, unless its pod is deleted."""
     return policy == RestartPolicy.ALWAYS or (
         policy == RestartPolicy.ON_FAILURE and ended.exit_code != 0
     )

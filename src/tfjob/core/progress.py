@@ -60,7 +60,7 @@ def set_progress_condition(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> None:
     restarts = [instance for instance, action in actions if action in RESTART_ACTIONS]
-    # One that only follows is not the reason.
+    # A replica that is only restarted with its group is not the reason.
     restarting = min(
         restarts, key=lambda each: (each.is_superseded, each.replica.type), default=None
     )

@@ -1,8 +1,9 @@
-"""Pods as a group of a queue: sized as the job is, given back when they are replaced, and ended.
+"""Pod groups of a queue: releases replaced pods, requeues resized jobs, and ends the group.
 
-The queue keeps its finalizer on a pod until another takes its place. A replica has one name only,
-so the finalizer is taken off pods of the job that are being deleted. A pod that the queue stops has
-not failed. A group cannot change its size, so a scaled job is queued again as a whole.
+The queue keeps its finalizer on a pod until a replacement exists. The replacement of a replica has
+the same name, so the operator removes the finalizer from pods of the job that are being deleted. A
+pod that the queue stops has not failed. A group cannot change its size, so a scaled job is queued
+again as a whole.
 """
 
 from collections.abc import Sequence
@@ -24,12 +25,12 @@ from tfjob.k8s.pod import Phase, Pod
 
 
 def is_queued(meta: ObjectMeta) -> bool:
-    """Whether a queue holds the pod, in a group that the operator has put it into."""
+    """Whether a queue holds the pod in a group that the operator created."""
     return FINALIZER in meta.finalizers and MARK in meta.annotations
 
 
 def is_kept_by_queue(pod: Pod) -> bool:
-    """Whether a deleted pod has ended and only the queue keeps it: no new replica can meet it."""
+    """Whether a terminating pod has ended and only the queue's finalizer keeps it."""
     return is_queued(pod.metadata) and pod.metadata.is_terminating and has_ended(pod)
 
 
@@ -57,7 +58,7 @@ def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Chil
 
 
 def _goes_on(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
-    """Whether other pods of the same group follow."""
+    """Whether the group will get more pods."""
     is_over = job.is_deleting or job.policy.is_suspended or status.is_finished
     if job.queue is None or is_over or job.total == 1:
         return False
@@ -66,9 +67,9 @@ def _goes_on(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
 
 
 def _completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> AbstractSet[str]:
-    """UIDs of pods that no other replaces, because their replicas have completed.
+    """UIDs of pods that are not replaced, because their replicas have completed.
 
-    The queue counts them as long as they exist, and would wait for another one in their place.
+    The queue counts them while they exist, and would wait for replacements if they were gone.
     """
     done = {
         (replica.label, index)
@@ -83,9 +84,9 @@ def _completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> AbstractSet[
 
 
 def _is_thin(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
-    """Whether one pod must stay until the successors of the others are there.
+    """Whether one pod must stay until the others have been replaced.
 
-    The queue forgets a group without pods, and with it whether and when it is to be admitted again.
+    The queue forgets a group without pods, and with it whether and when to admit the group again.
     """
     completed = sum(len(each.completed) for each in status.replicas.values())
     alive = sum(not meta.is_terminating for meta in metas)
@@ -107,7 +108,7 @@ def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
 
 
 def forget_completed(builder: PlanBuilder) -> None:
-    """Let completed replicas run again: the queue wants a pod of each in the new group."""
+    """Let completed replicas run again, because the new group needs a pod of each replica."""
     replicas = {
         kind: msgspec.structs.replace(each, completed=frozenset())
         for kind, each in builder.status.replicas.items()
@@ -116,9 +117,9 @@ def forget_completed(builder: PlanBuilder) -> None:
 
 
 def runs_unqueued(job: Job, pods: Sequence[Pod]) -> bool:
-    """Whether pods run that are in no group, as after the job was put into a queue meanwhile.
+    """Whether pods run outside a group, because the job was assigned to a queue after its start.
 
-    The queue would wait for a group of which these pods are missing.
+    The queue would never admit the rest, because these pods would be missing in the group.
     """
     queue = job.queue
     return queue is not None and any(
@@ -129,7 +130,7 @@ def runs_unqueued(job: Job, pods: Sequence[Pod]) -> bool:
 
 
 def end_group(builder: PlanBuilder, pods: Sequence[Pod]) -> None:
-    """Tell the queue that no pod of a finished job comes back, by one that is not deleted."""
+    """Annotate one of the remaining pods, so that the queue expects no replacements any more."""
     queue = builder.job.queue
     if queue is None:
         return
@@ -150,7 +151,7 @@ def end_group(builder: PlanBuilder, pods: Sequence[Pod]) -> None:
 
 
 def _is_of_another_group(pod: Pod, queue: QueueSpec) -> bool:
-    """Whether the queue has taken up the pod in another group."""
+    """Whether the queue manages the pod in another group."""
     labels = pod.metadata.labels
     key, value = queue.managed_label
     return labels.get(key) == value and labels.get(queue.group_label) != queue.group_name

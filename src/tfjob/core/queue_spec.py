@@ -1,7 +1,7 @@
-"""What a queue for pods needs to know about a job and its pods, as data.
+"""The labels, annotations and finalizers by which a queue manages the pods of a job, as data.
 
-Kueue admits a group of pods as a whole: they carry the name of the group and its size, are gated
-until the group is admitted, and have a finalizer for as long as they count.
+Kueue admits a group of pods as a whole. The pods carry the name and the size of the group, are
+gated until the group is admitted, and have a finalizer as long as they count.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ import msgspec
 FINALIZER = "kueue.x-k8s.io/managed"
 """Keeps a pod until the queue no longer counts it."""
 MARK = "tfjob.dev/queue-group"
-"""The annotation of pods that the operator has put into a group. The finalizer of any other pod is
-left to the queue: its users or another controller decide about that pod."""
+"""The annotation of pods that the operator created in a group. On all other pods the queue's
+finalizer is left alone, because users or another controller manage them."""
 
 
 class QueueSpec(msgspec.Struct, frozen=True):
-    """The labels and annotations of the pods of one job, and those by which the queue acts."""
+    """What the operator sets on the pods of one job, and what the queue sets on them."""
 
     group_label: str
     group_name: str
-    """Another one for each size: a group cannot change its size."""
+    """Differs for each size of the job, because a group cannot change its size."""
     managed_label: tuple[str, str]
-    """The label of pods that the queue has taken up."""
+    """The label of pods that the queue manages."""
     eviction: str
     """The condition of a pod that the queue stops."""
     end: tuple[str, str]

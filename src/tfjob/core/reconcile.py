@@ -98,7 +98,7 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
 def _decide_without_group(
     builder: PlanBuilder, children: Children, observed: ObservedState, actions: ReplicaActions
 ) -> None:
-    """The pods of a run that has started may decide the job before its group is there again."""
+    """Let the pods of a started run finish the job while its PodGroup is recreated."""
     if not children.pods or builder.status.start_time is None:
         return
     progress.update_counts(builder, observed)

@@ -92,7 +92,7 @@ def changed_companions(job: Job, children: Children) -> list[Update]:
 
 
 def _rule(stored: ReplicaStatus, index: int) -> Rule:
-    """Why a replica has no pod: its last pod was replaced, or it had none."""
+    """Why a pod is created: to replace the replica's last pod, or because it never had one."""
     last = stored.record_of(index) if stored.records else None
     if last is None or not last.is_restart:
         return Rule.MISSING_REPLICA
@@ -104,7 +104,7 @@ def _rule(stored: ReplicaStatus, index: int) -> Rule:
 
 
 def _waits(stored: ReplicaStatus, index: int, incidents: AbstractSet[str]) -> bool:
-    """Whether it is created with its group, which is not complete yet."""
+    """Whether the replica waits to be recreated together with its group."""
     if not incidents:
         return False
     last = stored.record_of(index)
@@ -118,7 +118,7 @@ def _is_missing(job: Job, instance: ReplicaInstance) -> bool:
 
 
 def _matches(found: CompanionObject, spec: Mapping[str, object]) -> bool:
-    """An absent field equals false."""
+    """Whether the spec has these values; an absent field equals false."""
     stored = {name: getattr(found.spec, name) for name in spec}
     return all(
         stored[name] == value or (stored[name] is None and value is False)

@@ -1,8 +1,9 @@
 """restartPolicy: what to do about a replica whose pod has failed or is being deleted.
 
 A disrupted pod (eviction, drain, deletion) is replaced whatever its exit code, and does not count
-towards backoffLimit. Exceptions: restartPolicy Never, unless the semantics exempt it, and evictions
-where the semantics count them. A pod is counted once, by UID, however often it is observed.
+towards backoffLimit. There are two exceptions: restartPolicy Never, unless the semantics exempt it,
+and evictions, if the semantics count them. A pod is counted once, by UID, however often it is
+observed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,19 +32,19 @@ class ReplicaAction(Enum):
     REPLACE = auto()
     """Delete the disrupted pod and recreate it; this does not count."""
     FOLLOW = auto()
-    """Delete the pod that only followed a loss and recreate it; this does not count."""
+    """Delete the pod that failed as a consequence and recreate it; this does not count."""
     RESTART_GROUP = auto()
-    """Delete the pod, which runs, and recreate it with its group; this does not count."""
+    """Delete the running pod and recreate it with its group; this does not count."""
     RESTARTING = auto()
     """Finish a restart or replacement that the status already records."""
     HOLD = auto()
     """It needs a restart that the backoffLimit does not allow."""
     AWAIT_DELETION = auto()
-    """Recreate the pod once its deletion by somebody else is complete."""
+    """Recreate the pod once its deletion by someone else is complete."""
     IGNORE = auto()
     """The state of the pod does not count."""
     TOLERATE = auto()
-    """It has failed, which does not fail the job."""
+    """Nothing: it has failed, which does not fail the job."""
     FAIL_JOB = auto()
     """Its failure fails the job."""
     FAIL_JOB_ON_EXIT_CODE = auto()
@@ -178,9 +179,9 @@ def unexpired_records(
 def backoff_until(
     stored: ReplicaStatus, index: int, *, now: datetime, max_delay: timedelta
 ) -> datetime | None:
-    """When a replica may be recreated, or None if it may be now.
+    """When a replica may be recreated; None if it may be now.
 
-    Only failures are delayed, and restarts of a group whatever their cause.
+    Repeated restarts are delayed after failures; those of a group whatever their cause.
     """
     last = stored.record_of(index)
     if last is None or last.streak < 2 or last.at > now:
@@ -195,7 +196,7 @@ def backoff_until(
 def streak_before(
     instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
 ) -> int:
-    """The streak of an index before the end of its pod, unless that has run stably."""
+    """The streak of an index before its pod ended; 0 if the pod ran stably."""
     last = stored.record_of(instance.index)
     return 0 if last is None or _ran_stably(pod, now) else last.streak
 
@@ -225,7 +226,7 @@ def _action_after_failure(
     survives = instance.is_disrupted and semantics.never_policy_survives_disruption
     if instance.replica.restart is RestartPolicy.NEVER and not survives:
         action = _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB)
-        # A recorded deletion that did not fail the job hit a pod that had not run.
+        # The pod had not run yet when its deletion was recorded, so it cannot fail the job.
         return ReplicaAction.IGNORE if is_known and action is ReplicaAction.FAIL_JOB else action
     if is_known:
         return ReplicaAction.RESTARTING
@@ -239,7 +240,7 @@ def _action_after_failure(
 
 
 def _action_before_end(instance: ReplicaInstance, *, semantics: Semantics) -> ReplicaAction:
-    """The pod has not ended; if it is terminating, somebody else deletes it."""
+    """The action for a pod that has not ended. If it is terminating, someone else deleted it."""
     if not instance.is_terminating:
         return ReplicaAction.KEEP
     if instance.replica.restart is not RestartPolicy.NEVER:
@@ -265,7 +266,7 @@ def _is_decisive(instance: ReplicaInstance, semantics: Semantics) -> bool:
 
 
 def _is_retryable(pod: Pod, semantics: Semantics) -> bool:
-    """A failure with exit code 0 is an eviction that the rules count as a failure."""
+    """Whether the exit code is retryable. A failure with exit code 0 is a counted eviction."""
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or ended.exit_code == 0:
         return semantics.exit_codes.is_retryable(None)
@@ -289,7 +290,7 @@ def _record(
 
 
 def _record_cause(instance: ReplicaInstance) -> RecordCause:
-    """Only a pod that has ended can have failed: one that has not is deleted by somebody else."""
+    """A pod that has not ended cannot have failed: someone else deletes it."""
     if instance.is_superseded:
         return RecordCause.GROUP
     if instance.is_disrupted:
@@ -309,6 +310,6 @@ def _ran_stably(pod: Pod, now: datetime) -> bool:
 
 
 def _running(pod: Pod) -> Running | None:
-    """The current run of the training container, which may start long after the pod."""
+    """The current run of the training container, which may have started long after the pod."""
     status = pod.container_status(TRAINING_CONTAINER)
     return None if status is None else status.state.running

@@ -1,4 +1,4 @@
-"""Restarting replicas: decides an action per replica, records the restarts and deletes the pods.
+"""Restarts replicas: decides an action per replica, records the restarts and deletes the pods.
 
 A counted restart is stored under the pod's UID before that pod is deleted.
 """
@@ -67,7 +67,7 @@ def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState
 
 
 def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> AbstractSet[str]:
-    """Mark the replicas that ended, or were restarted in place, only because of another one.
+    """Mark the replicas that failed or were restarted in place as a consequence of another loss.
 
     Returns the keys of all failures that are consequences.
     """
@@ -123,7 +123,7 @@ def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Re
 
 
 def _is_excluded(builder: PlanBuilder, instance: ReplicaInstance) -> bool:
-    """Its container restarts do not count, or are already part of the stored number."""
+    """Whether the container restarts do not count, or are already in the stored count."""
     if instance.pod is None or instance.replica.restart is RestartPolicy.NEVER:
         return True
     return is_recorded(instance.pod, builder.status.of(instance.replica.type), instance.index)
@@ -152,7 +152,7 @@ def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
 
 
 def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
-    """Keep a failed pod, and its log, until its backoff is over; one that runs goes at once."""
+    """Delete the pod. A failed one is kept until its backoff is over, for the sake of its log."""
     stored, max_delay = (
         builder.status.of(instance.replica.type),
         builder.job.semantics.max_restart_delay,
@@ -183,7 +183,7 @@ def prune_records(builder: PlanBuilder, children: Children, observed: ObservedSt
 
 
 def _record(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions) -> None:
-    """Record all restarts of a type at once, which is fast when a whole large job fails."""
+    """Record all restarts of a type at once, so that the failure of a large job is cheap."""
     stored = builder.status.of(replica.type)
     own = [(instance, action) for instance, action in actions if instance.replica is replica]
     new = {
@@ -222,7 +222,7 @@ def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaSta
 
 
 def _record_in_place(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions) -> None:
-    """Record container restarts that count towards a limit, in case their pod is deleted."""
+    """Record container restarts that count towards the limit, in case their pod is deleted."""
     if builder.job.policy.backoff_limit is None or not _counts_in_place(builder, replica):
         return
     stored = builder.status.of(replica.type)
@@ -239,7 +239,7 @@ def _record_in_place(builder: PlanBuilder, replica: ReplicaType, actions: Replic
 
 
 def _recorded_in_place(pod: Pod, stored: ReplicaStatus, index: int) -> int:
-    """How many container restarts of the pod are recorded; those of a replaced pod all are."""
+    """How many container restarts of the pod are recorded; all of them if it is replaced."""
     last = stored.record_of(index)
     if last is None or last.uid != pod.metadata.uid:
         return 0
@@ -262,7 +262,7 @@ def _store(builder: PlanBuilder, replica: ReplicaType, **fields: object) -> None
 def _record_restart_event(
     builder: PlanBuilder, instance: ReplicaInstance, pod: Pod, *, restarts: int
 ) -> None:
-    """Record the restart of a pod; `restarts` is its number if several fail at once."""
+    """Record the event of a restart; `restarts` is the job's count up to this one."""
     template = builder.job.messages.restarting
     owner = {"name": builder.job.name, "namespace": builder.job.namespace}
     params = {**instance.params, **restart_params(builder), "restarts": restarts}

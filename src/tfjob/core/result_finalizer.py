@@ -1,7 +1,7 @@
-"""The result finalizer: keeps a decisive pod until the status holds how it ended.
+"""The result finalizer: keeps a decisive pod until its result is stored in the status.
 
-Without it, a pod that ends and is deleted while no operator runs leaves no trace. It is removed as
-soon as the end of the pod is stored or no longer matters, so that no deletion waits for long.
+Without it, a pod that ends and is deleted while no operator runs leaves no trace. The finalizer is
+removed as soon as the result is stored or no longer matters, so that no deletion waits for long.
 """
 
 import msgspec
@@ -29,7 +29,7 @@ def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Chil
     removals = [_removal(pod) for pod in held if pod.metadata.uid not in awaited]
     if not removals:
         return plan
-    # The server may refuse the status of an invalid job, whose results do not matter any more.
+    # An invalid job must not wait: the server may refuse its status, and its results do not matter.
     waits = plan.status is not None and isinstance(job, Job)
     first = plan.writes_status_first or waits
     return msgspec.structs.replace(plan, finalizer_removals=removals, writes_status_first=first)
@@ -40,7 +40,7 @@ def _removal(pod: Pod) -> FinalizerRemoval:
 
 
 def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[str]:
-    """UIDs of the pods whose end is to be stored and is not yet."""
+    """UIDs of the pods whose result is not stored yet."""
     is_over = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     if job.is_ignored or is_over or not job.semantics.holds_decisive_pods:
         return frozenset()
@@ -56,9 +56,10 @@ def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[st
 
 
 def _is_awaited(instance: ReplicaInstance, pod: Pod, *, status: JobStatus) -> bool:
-    """Whether the end of the instance's pod is still to be stored.
+    """Whether the result of the instance's pod is not stored yet.
 
-    That a running pod is being deleted is known already: however it ends, it is no success.
+    A running pod that is being deleted has its result already: however it ends, it has not
+    succeeded.
     """
     if instance.is_obsolete or instance.is_completed:
         return False
@@ -69,10 +70,10 @@ def _is_awaited(instance: ReplicaInstance, pod: Pod, *, status: JobStatus) -> bo
 
 
 def _may_still_succeed(instance: ReplicaInstance, pod: Pod) -> bool:
-    """Whether a pod that is restarted with its group has not ended, or has ended before that.
+    """Whether a pod that is restarted with its group may still succeed, or has succeeded.
 
-    Until its deletion is carried out it may still succeed. A pod that runs with a grace period of 0
-    was deleted by force, and nobody reports its end.
+    A running pod may succeed until it is stopped, unless its grace period is 0: then it was
+    force-deleted, and its end is never reported.
     """
     if instance.phase is Phase.RUNNING:
         return pod.metadata.deletion_grace_period_seconds != 0

@@ -1,7 +1,7 @@
-"""Pods that the operator removes itself: surplus ones and those of an earlier run.
+"""Removes surplus pods and pods of an earlier run.
 
 The state of such a pod no longer counts, even if its index is scaled up again before the pod is
-gone. Its UID is stored before it is deleted, and dropped once all such pods are gone.
+gone. Its UID is stored before the pod is deleted, and dropped once all such pods are gone.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedS
 def delete_superseded(
     builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]
 ) -> None:
-    """Delete the pods of an earlier run, which may still be ending in order."""
+    """Delete the pods of an earlier run, in the order of an orderly shutdown."""
     deletes = deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED)
     resumed = builder.status.condition(ConditionType.SUSPENDED)
     since = None if resumed is None else resumed.last_transition
@@ -42,7 +42,7 @@ def delete_superseded(
 def record_removed(builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]) -> None:
     """Record the pods to remove, and drop the records of deleted ones.
 
-    Both happen in batches, so that not every deleted pod causes a status write.
+    Both are done in batches, to avoid a status write for every deleted pod.
     """
     if not metas and not builder.status.has_records:
         return

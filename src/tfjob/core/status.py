@@ -42,13 +42,13 @@ class RecordCause(StrEnum):
     FAILED = "Failed"
     """It failed; its restart counts."""
     DISRUPTED = "Disrupted"
-    """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
+    """It was evicted, preempted or deleted by someone else; it is replaced however it ends."""
     CONSEQUENCE = "Consequence"
     """It ended because another replica was lost; its restart does not count."""
     GROUP = "Group"
-    """It ran, and is restarted because another replica of its group was lost; does not count."""
+    """It was running, and is restarted because its group lost another replica; does not count."""
     IN_PLACE = "InPlace"
-    """It continues to run after the kubelet has restarted containers in it."""
+    """It continues after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
     """The operator deletes it (scale-down, resume); how it ends does not count."""
 
@@ -73,7 +73,7 @@ class PodRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_restart(self) -> bool:
-        """The pod is replaced by another one."""
+        """Whether the pod is replaced."""
         return self.cause in _REPLACED
 
 
@@ -113,7 +113,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _recent_by_index(self) -> Mapping[int, PodRecord]:
-        """An index over the records: a linear search per replica is slow in a large job."""
+        """The records by replica index, because a linear search is slow in a large job."""
         kept = (each for each in reversed(self.records) if each.cause is not RecordCause.REMOVED)
         return {each.index: each for each in kept}
 
@@ -126,7 +126,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     last_reconcile_time: datetime | None = None
     limit_reached: Limit | None = None
     training_completed: datetime | None = None
-    """When training was found to have succeeded, if an evaluator is then waited for."""
+    """When the training succeeded, if the job then waits for evaluators."""
     diagnosis: Diagnosis | None = None
 
     def condition(self, kind: str) -> Condition | None:
@@ -152,7 +152,7 @@ class JobStatus(msgspec.Struct, frozen=True):
 
     @property
     def has_records(self) -> bool:
-        """Whether anything is recorded about a pod, as it is in few jobs."""
+        """Whether any pod has a record, which is rare."""
         return any(each.records for each in self.replicas.values())
 
 
@@ -165,7 +165,7 @@ _TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
 def keeps_condition(status: JobStatus, kind: str, *, value: str, reason: str) -> bool:
-    """Whether setting a condition changes nothing: it is there, or the job has failed."""
+    """Whether setting a condition changes nothing: it is already set, or the job has failed."""
     if status.is_true(ConditionType.FAILED):
         return True
     old = status.condition(kind)
@@ -188,7 +188,7 @@ def with_condition(status: JobStatus, new: Condition) -> JobStatus:
 
 
 def with_condition_false(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
-    """The status with a true condition of this type set to false, in its place in the list."""
+    """The status with a true condition set to false, at the same position in the list."""
     if not status.is_true(kind):
         return status
     changed = tuple(

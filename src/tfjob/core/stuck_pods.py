@@ -1,6 +1,6 @@
-"""Pods stuck in termination: warned about, and force-deleted where that is safe.
+"""Pods stuck in termination: warns about them, and force-deletes them where that is safe.
 
-A pod is force-deleted only if its node no longer exists, or after the time the operator is
+A pod is force-deleted only if its node no longer exists, or after the time that the operator is
 configured with.
 """
 
@@ -57,13 +57,13 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
 
 
 def is_stuck(pod: Pod, *, now: datetime) -> bool:
-    """Its grace period is over, so its node may no longer exist."""
+    """Whether the grace period of a terminating pod is over, so that its node may be lost."""
     due = _deletion_deadline(pod)
     return due is not None and now >= due
 
 
 def _waits_for_finalizers(pod: Pod) -> bool:
-    """The grace period is 0 already and finalizers keep the pod: another delete changes nothing."""
+    """Whether only finalizers keep the pod, so that another delete would change nothing."""
     return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.metadata.finalizers)
 
 

@@ -20,7 +20,7 @@ def is_succeeded(criterion: SuccessCriterion, observed: ObservedState) -> bool:
 def is_running(
     criterion: SuccessCriterion, observed: ObservedState, *, only_sole_replica: bool = False
 ) -> bool:
-    """A decisive replica is active; with `only_sole_replica`, the sole decisive one is."""
+    """Whether a decisive replica is active; with `only_sole_replica`, the sole decisive one."""
     chosen = sole_decisive_instance(criterion, observed)
     if only_sole_replica and chosen is not None:
         return chosen.is_active
@@ -28,7 +28,7 @@ def is_running(
 
 
 def is_whole(observed: ObservedState) -> bool:
-    """Every replica is active or has succeeded."""
+    """Whether every replica is active or has succeeded."""
     return all(each.is_active or each.is_succeeded for each in observed.all_instances())
 
 
@@ -37,7 +37,7 @@ def representative_instance(
 ) -> ReplicaInstance | None:
     """The replica that the success message names.
 
-    None if no decisive one is left, because the spec was changed after training had succeeded.
+    None if none is decisive any more, because the spec was changed after the training succeeded.
     """
     decisive = _decisive_instances(criterion, observed)
     return sole_decisive_instance(criterion, observed) or next(iter(decisive), None)

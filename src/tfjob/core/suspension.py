@@ -1,4 +1,4 @@
-"""suspend: a suspended job owns no pods, once they have ended in order.
+"""suspend: deletes the pods of a suspended job in an orderly shutdown.
 
 A resumed job starts all its replicas again.
 """
@@ -50,7 +50,7 @@ def resume(builder: PlanBuilder, children: Children, observed: ObservedState) ->
     builder.status = replica_counts.after_resume(builder.status)
     # The job starts when its pods may be created, which may wait for a gang scheduler.
     builder.set_status(start_time=None)
-    # The resumption is stored before any pod is created: every existing pod is of the earlier run.
+    # Resuming is stored before pods are created, so all existing pods belong to the earlier run.
     metas = [pod.metadata for pod in children.pods]
     scale_down.record_removed(builder, children, metas)
     scale_down.delete_superseded(builder, children, metas)

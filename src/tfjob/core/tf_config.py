@@ -65,7 +65,7 @@ class ClusterSpec:
         ]
 
     def _dynamic(self, replica: ReplicaType, index: int) -> str:
-        """A worker gets its own address and all parameter servers; a server those up to itself."""
+        """A worker lists itself and all parameter servers; a server lists those up to itself."""
         workers, servers = "{}", "[]"
         if replica.task == _WORKER:
             workers = f'{{"{index}":{_json(replica.address(index))}}}'

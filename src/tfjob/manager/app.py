@@ -56,14 +56,14 @@ def _now() -> datetime:
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The operator's access to the outside: API connections, time and randomness."""
+    """The operator's external dependencies: API connections, time and randomness."""
 
     connect: Callable[..., Api] = Api
     timing: Timing = REAL
     now: Callable[[], datetime] = _now
     token: Callable[[], str] = random_token
     max_discovery_interval: float = 15.0
-    """The longest pause in seconds between two checks for an API that is not served yet."""
+    """The longest interval in seconds between checks for an API that is not served yet."""
 
 
 class Operator:

@@ -1,7 +1,7 @@
 """Supervision of background tasks: a task that ends unexpectedly raises an error that names it.
 
 An unexpected return is an error, and so is a cancellation that the task itself raises. Errors that
-no task awaits, such as those of timers, are raised by a task of their own.
+no task awaits, such as those of timers, are raised by a task that waits for them.
 """
 
 import asyncio

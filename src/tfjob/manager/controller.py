@@ -41,7 +41,7 @@ from tfjob.manager.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
 _MIN_RESERVED: Final = 2
-"""The least number of high-priority workers."""
+"""The minimum number of high-priority workers."""
 
 
 class SharedServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class SharedServices(msgspec.Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime]
     token: Callable[[], str]
     max_discovery_interval: float
-    """The longest pause in seconds between two checks for an API that is not served yet."""
+    """The longest interval in seconds between checks for an API that is not served yet."""
     pacing: PacingConfig = PacingConfig()
 
 
@@ -73,9 +73,9 @@ class _Components(msgspec.Struct, frozen=True):
 
 
 class Controller:
-    """Serves the jobs of one dialect. `run` lasts until cancelled.
+    """Serves the jobs of one dialect. `run` returns only when it is cancelled.
 
-    The `workers` end by themselves when the queue is closed, so that running reconciles finish.
+    The `workers` end when the queue is closed, after the running reconciles have finished.
     """
 
     def __init__(self, dialect: Dialect, shared: SharedServices) -> None:
@@ -85,7 +85,7 @@ class Controller:
         self.has_synced = asyncio.Event()
         self._shared = shared
         self.jobs = shared.settings.jobs
-        """How jobs are treated, with what discovery has found so far."""
+        """The settings for jobs, including what discovery has found so far."""
         self._discovery = Discovery(
             shared.api, timing=shared.timing, max_interval=shared.max_discovery_interval
         )
@@ -296,11 +296,11 @@ class Controller:
             queued_jobs=lambda: len(self.queue),
             has_queued_creates=lambda: not shared.pool.is_idle,
             pending_events=lambda: shared.recorder.due_count,
-            is_in_progress=self._is_worked_on,
+            is_in_progress=self._is_in_progress,
             is_reconciling=self.queue.is_working,
         )
 
-    def _is_worked_on(self, key: Key) -> bool:
+    def _is_in_progress(self, key: Key) -> bool:
         components = self._components
         return self.queue.is_working(key) or (
             components is not None and key in components.expectations

@@ -20,7 +20,7 @@ _INITIAL_DELAY: Final = 1.0
 
 
 class Discovery:
-    """`max_interval` is the longest pause in seconds between two checks."""
+    """`max_interval` is the longest interval in seconds between two checks."""
 
     def __init__(self, api: Api, *, timing: Timing, max_interval: float) -> None:
         self._api = api

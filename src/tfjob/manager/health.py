@@ -26,7 +26,7 @@ class AddressError(ValueError):
 
 
 def metrics_app(registry: CollectorRegistry, *, review: Review | None = None) -> web.Application:
-    """`review` gives the HTTP status for an Authorization header; without it everybody may read."""
+    """`review` returns the HTTP status for an Authorization header; without it, anyone may read."""
 
     async def metrics(request: web.Request) -> web.Response:
         if review is not None:
@@ -43,7 +43,7 @@ def metrics_app(registry: CollectorRegistry, *, review: Review | None = None) ->
 def probes_app(
     is_ready: Callable[[], bool], *, why: Callable[[], str] = lambda: NOT_SYNCED
 ) -> web.Application:
-    """`why` gives the reason for not being ready."""
+    """`why` returns the reason for not being ready."""
 
     async def alive(_: web.Request) -> web.Response:
         return web.Response(text="ok")

@@ -45,7 +45,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Listeners(msgspec.Struct, frozen=True, kw_only=True):
-    """Callbacks, with the object before and after a change."""
+    """Callbacks that get the object before and after a change."""
 
     on_job: Callable[[JobObject | None, JobObject | None], None]
     on_child: Callable[[HasMetadata | None, HasMetadata | None], None]

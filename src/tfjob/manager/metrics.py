@@ -1,7 +1,7 @@
 """Prometheus metrics, with the names that training-operator's dashboards use.
 
-Job counters follow stored state: they start from the existing jobs and grow with each stored
-transition, so they match the objects even after a restart. What no status records, such as the
+Job counters follow the stored state: they start from the existing jobs and grow with each stored
+transition, so they match the objects even after a restart. What is not in a status, such as the
 number of replaced pods, is counted from the start of the process.
 """
 

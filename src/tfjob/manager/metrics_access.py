@@ -1,7 +1,7 @@
 """Who may read the metrics: the API server reviews the bearer token of each request.
 
-A reader needs the permission to get the URL `/metrics`. Answers are kept for a short time, and few
-reviews run at once, so that a stranger cannot turn requests for metrics into load on the server.
+A reader needs the permission to get the URL `/metrics`. Results are cached for a short time, and
+few reviews run at once, so that requests for metrics cannot overload the API server.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class MetricsAccess:
         is_bearer = authorization.lower().startswith(_SCHEME)
         if not is_bearer or not token or len(token) > _MAX_TOKEN_LENGTH:
             return HTTPStatus.UNAUTHORIZED
-        # A digest, because tokens are not to be kept.
+        # Cached by digest, so that no token stays in memory.
         key = sha256(token.encode("utf-8", "replace")).digest()
         async with self._slots:
             at, known = self._known.get(key, (float("-inf"), HTTPStatus.SERVICE_UNAVAILABLE))

@@ -1,7 +1,7 @@
 """The permissions that the operator needs: the only source of its RBAC roles.
 
-Each entry names a resource, the verbs, when they are needed, and why. The operator sends no request
-that the table does not allow, and the table holds nothing that the operator does not use.
+Each entry names a resource, the verbs, when they are needed, and why. The operator sends only
+requests that the table allows, and needs every permission in it.
 """
 
 from enum import StrEnum

@@ -67,7 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str | None = None
     resync: timedelta = timedelta(minutes=10)
     watch_timeout: timedelta = timedelta(minutes=5)
-    """Longer than a healthy watch is ever without progress; zero for no limit."""
+    """A healthy watch always makes progress within this time; zero for no limit."""
     pacing: PacingConfig = PacingConfig()
     log_format: str = "console"
     log_level: str = "info"

@@ -1,1 +1,1 @@
-"""What a Python program calls to run jobs and to look at them; the command line sits on it."""
+"""The Python API to run and inspect jobs. The command line is built on it."""

@@ -1,8 +1,8 @@
 """Creates the objects of a file in order, and returns the job among them.
 
-A dry run of every object comes first, so that a fault creates nothing. Objects of an earlier run
-are replaced; volume claims are kept, with their data. What an API server had set in an exported
-object is left out.
+Every object is first sent as a dry run, so that nothing is created if one has a fault. Objects of
+an earlier run are replaced; volume claims and their data are kept. Fields that an API server set in
+an exported object are dropped.
 """
 
 import asyncio

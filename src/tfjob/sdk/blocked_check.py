@@ -1,6 +1,6 @@
-"""Raises when a job on this machine is known never to run, so that nobody waits for it for ever.
+"""Raises an error if a job can never run on this machine, so that nobody waits for it in vain.
 
-A suspended job is not meant: whoever suspended it may resume it.
+A suspended job does not count: it may be resumed.
 """
 
 import asyncio
@@ -84,4 +84,4 @@ class BlockedCheck:
 
 
 async def ignore(found: ClusterJob) -> None:
-    """The check for a real cluster, where what keeps a job from running may pass."""
+    """The check for a real cluster, where whatever blocks a job may pass."""

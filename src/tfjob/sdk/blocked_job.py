@@ -1,7 +1,7 @@
 """Why a job can never run on this machine, although its manifest is valid.
 
-Only what cannot pass by itself counts: an outage or a busy machine does not. A job counts as
-blocked while it has no pod that runs, has run or may still start.
+Only lasting reasons count, not an outage or a busy machine. A job is blocked as long as none of its
+pods runs, has run or may still start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,10 +43,10 @@ def blocked_reason(
     allocatable: Amounts | None,
     size_remedy: str = "lower the request to run the job here",
 ) -> str:
-    """Why nothing of the job can ever run; empty if something may.
+    """Why no replica of the job can ever run; empty if one may.
 
-    `pods` are the job's pods by the names of their replicas. Without `allocatable` the size of the
-    machine is unknown and blocks nothing. `size_remedy` is what helps a job that is too large.
+    `pods` are the job's pods by the names of their replicas. Without `allocatable`, the size of the
+    machine is unknown and blocks nothing. `size_remedy` is the remedy for a job that is too large.
     """
     if found.status.is_true(ConditionType.SUSPENDED):
         return "the job is suspended; set `suspend` to false to run it"

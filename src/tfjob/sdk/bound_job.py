@@ -1,6 +1,6 @@
-"""A job on a cluster: what can be done with it, as coroutines.
+"""A job on a cluster, with its operations as coroutines.
 
-They run on the loop of the API client. What callers see, blocking or not, is built on them.
+They run on the event loop of the API client. The blocking and the async API are built on them.
 """
 
 from collections.abc import AsyncGenerator
@@ -55,15 +55,15 @@ class BoundJob:
     async def _failure(self) -> JobFailedError:
         try:
             reason = await self.explain()
-        except Forbidden:  # events or pods, which tell more than the job itself
+        except Forbidden:  # events or pods cannot be read: use the condition of the job
             failed = self.found.status.condition(ConditionType.FAILED)
             text = "has failed" if failed is None else condition_text(self.found, failed)
             return JobFailedError(f"{self.found.title}: {text}")
         return JobFailedError(f"{self.found.title}: {reason.sentence}", remedy=reason.remedy)
 
     async def explain(self) -> Reason:
-        told, _ = await explain(self._cluster, await self.refresh())
-        return Reason.of(self.found, told)
+        explanation, _ = await explain(self._cluster, await self.refresh())
+        return Reason.of(self.found, explanation)
 
     async def logs(
         self, *, follow: bool, replica: str | None, tail: int | None

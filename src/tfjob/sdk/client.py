@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tfjob.sdk.bound_cluster import BoundCluster
 
 LOCAL: Final = "local"
-"""The name of the cluster that lives and ends with this process."""
+"""The name of the local cluster that ends with this process."""
 
 
 class Client:
-    """Use it in a `with` statement, or close it, if many are made."""
+    """A connection to one cluster. Use it in a `with` statement, or close it after use."""
 
     def __init__(self, bound: "BoundCluster") -> None:
         self._bound = bound
@@ -36,11 +36,11 @@ class Client:
         return [TFJob.of(each) for each in loop_thread().call(found)]
 
     def get(self, name: str) -> TFJob:
-        """The job of this name; an error if there is none."""
+        """The job of this name; TFJobError if there is none."""
         return TFJob.of(loop_thread().call(self._bound.get(name)))
 
     def submit(self, job: TFJob) -> TFJob:
-        """Create the job and the objects beside it, after a dry run; returns the same job."""
+        """Create the job and its other objects, after a dry run; returns the same job."""
         if job.is_submitted:
             raise TFJobError(
                 f"job {job.name} is on a cluster already",
@@ -73,9 +73,9 @@ def connect(
 ) -> Client:
     """Connect to a cluster: a context, the path of a kubeconfig, or `local`.
 
-    Without a name this is the cluster of `tfjob get`: that of $KUBECONFIG, else a running
-    `tfjob local up`, else that of ~/.kube/config. `local` is a cluster on this machine that is
-    started when it is first needed and ends with this process.
+    Without a name, the cluster is chosen as by `tfjob get`: that of $KUBECONFIG, else a running
+    `tfjob local up`, else that of ~/.kube/config. `local` is a cluster on this machine that starts
+    when it is first needed and ends with this process.
     """
     from tfjob.sdk.bound_cluster import connected  # noqa: PLC0415 - slow to import
 

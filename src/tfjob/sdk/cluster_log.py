@@ -1,6 +1,6 @@
 """Writes the log of a local cluster to a file in its data folder instead of the terminal.
 
-A record that cannot be written, for instance on a full disk, is dropped: the job continues.
+A record that cannot be written, for instance on a full disk, is dropped, and the job continues.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """Where the replicas find the user's code: in a folder of this machine, or in a cluster.
 
-On this machine the folder is used as it is. A cluster gets a copy in a ConfigMap, or the code is in
-the image or on a volume already, where nothing can be checked from here. Hidden files, caches and
-virtual environments are not sent.
+On this machine, the folder is used in place. A cluster gets a copy of it in a ConfigMap, unless the
+code is already in the image or on a volume, which cannot be checked from here. Hidden files, caches
+and virtual environments are not copied.
 """
 
 import os
@@ -47,7 +47,7 @@ class CodePlace(msgspec.Struct, frozen=True, kw_only=True):
         return sys.executable if self.is_local else "python"
 
     def files(self) -> dict[str, bytes]:
-        """What must be sent along."""
+        """The files to copy to the cluster, by path."""
         if self.is_local or self.folder is None:
             return {}
         return files_of(self.folder)
@@ -114,7 +114,7 @@ def claim_volume(place: str, *, name: str, mount_path: str) -> tuple[Any, Any] |
 
 
 def _is_installed(folder: Path) -> bool:
-    """Whether Python has the folder on its path by itself."""
+    """Whether the folder belongs to a Python installation."""
     prefixes = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
     own = [each / "lib" for each in prefixes]
     return any(folder.is_relative_to(each) for each in own)
@@ -123,8 +123,8 @@ def _is_installed(folder: Path) -> bool:
 def files_of(folder: Path) -> dict[str, bytes]:
     """The content of all files by their path below the folder.
 
-    The search stops as soon as the limit is exceeded, so that a home directory by mistake costs no
-    time.
+    Raises as soon as the limit is exceeded, so that a home directory given by mistake is not read
+    to its end.
     """
     found: dict[str, bytes] = {}
     size = 0
@@ -143,7 +143,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Sorted, so that the same folder always gives the same files and the same error."""
+    """The files in sorted order, so that a folder always gives the same files or the same error."""
     for root, folders, files in os.walk(folder):
         here = Path(root)
         folders[:] = sorted(each for each in folders if _is_code(here / each))

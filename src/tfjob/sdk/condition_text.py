@@ -17,7 +17,7 @@ _PREDICATES: Final[Mapping[str, str]] = {
 
 
 def condition_text(found: ClusterJob, condition: Condition) -> str:
-    """The message of a condition, or a sentence of the same meaning if its API has no messages."""
+    """The message of a condition, or an equivalent sentence if its API has no messages."""
     if condition.message:
         return condition.message
     predicate = _PREDICATES.get(condition.type, condition.type)
@@ -25,14 +25,14 @@ def condition_text(found: ClusterJob, condition: Condition) -> str:
 
 
 def state_of(found: ClusterJob) -> str:
-    """The state, followed by the phase where the API has phases of other names."""
+    """The state, followed by the phase if the API has one of another name."""
     phase = _status_text(found, "phase")
     state = found.state or phase
     return f"{state} (phase {phase})" if phase and phase != state else state
 
 
 def silence_of(found: ClusterJob) -> str:
-    """Who has yet to say anything about a job without a state."""
+    """Which controller has not reported anything about a job without a state."""
     if found.job.is_external:
         return "the controller that `managedBy` names has not reported the job's status"
     return "no operator has reconciled the job"

@@ -1,8 +1,8 @@
 """Puts files into a ConfigMap, and says where a volume of it places them.
 
-Keys of a ConfigMap cannot contain slashes, so every file gets a key of its own and keeps its path
-as an item of the volume. The name contains a hash of the content: another content is another
-ConfigMap, and no job ever runs the code of an earlier one.
+Keys of a ConfigMap cannot contain slashes, so every file gets a key of its own, and an item of the
+volume keeps its path. The name of the ConfigMap contains a hash of its content, so that no job ever
+runs the code of an earlier one.
 """
 
 import base64
@@ -15,7 +15,7 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.submission import MADE_FOR_JOB
 
 LIMIT: Final = 1_000_000
-"""Bytes of content that fit; API servers accept 1 MiB, and a request of 1.5 MiB in all."""
+"""Bytes of content. API servers accept 1 MiB in a ConfigMap and 1.5 MiB in a request."""
 _UNFIT: Final = re.compile(r"[^-._a-zA-Z0-9]")
 
 
@@ -52,7 +52,7 @@ def volume_for(manifest: Mapping[str, Any], files: Mapping[str, bytes], *, name:
 
 
 def key_of(path: str) -> str:
-    """Readable, and different for different paths."""
+    """The key of a file: readable, and unique for each path."""
     readable = _UNFIT.sub("_", path)
     if readable == path:
         return path

@@ -30,7 +30,7 @@ class Cluster(msgspec.Struct):
 
 
 def kubeconfig_of_local_cluster() -> Path | None:
-    """That of the user's running local cluster, unless $KUBECONFIG names another one."""
+    """The kubeconfig of the user's running local cluster, unless $KUBECONFIG is set."""
     if os.environ.get("KUBECONFIG"):
         return None
     folder = default_folder()
@@ -42,7 +42,7 @@ def kubeconfig_of_local_cluster() -> Path | None:
 
 
 def readable(error: Exception) -> Exception:
-    """The error with a cause and a remedy for people; others are returned unchanged."""
+    """The error as a TFJobError with a remedy; unknown errors are returned unchanged."""
     match error:
         case ExceptionGroup():
             return readable(first_of(error))
@@ -56,6 +56,6 @@ def readable(error: Exception) -> Exception:
 
 
 def first_of(group: ExceptionGroup[Exception]) -> Exception:
-    """The error that ended the tasks of a command; what the others say adds nothing."""
+    """The error that ended the tasks of a command; the others only followed."""
     first = group.exceptions[0]
     return first_of(first) if isinstance(first, ExceptionGroup) else first

@@ -1,4 +1,4 @@
-"""Reads YAML files into documents that know the line of each field.
+"""Reads YAML files into documents that keep the line number of each field.
 
 Values are parsed as Kubernetes tools parse them; duplicate keys are recorded. A file that cannot
 be read raises DocumentError with a message for the user.
@@ -61,7 +61,7 @@ class Document(msgspec.Struct):
         return _holds(self.node, _steps(path))
 
     def spelt(self, path: str) -> str:
-        """The path, or if the field is not there, the path of a field of the same name further out.
+        """The path of a field; if it does not exist, that of a field of this name further out.
 
         Older versions of an API have some fields further out.
         """

@@ -1,8 +1,8 @@
-"""The errors that a caller sees: each says what is wrong, and what to do about it."""
+"""The errors that callers get: each says what is wrong and what to do about it."""
 
 
 class TFJobError(Exception):
-    """Something cannot be done; `cause` says why, and `remedy` what helps, if that is known."""
+    """An operation failed; `cause` says why, and `remedy` what to do, if that is known."""
 
     def __init__(self, cause: str, *, remedy: str = "") -> None:
         super().__init__(cause)
@@ -14,11 +14,11 @@ class TFJobError(Exception):
 
 
 class JobFailedError(TFJobError):
-    """The job has failed; the cause is the sentence of its explanation."""
+    """The job has failed; `cause` is the sentence that `explain` returns."""
 
     def __str__(self) -> str:
         return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
 
 
 class JobTimeoutError(TFJobError, TimeoutError):
-    """The job did not reach a state in time. It is still there."""
+    """The job did not reach the state in time. It is not deleted."""

@@ -1,7 +1,8 @@
-"""The diagnosis of a job for people: the stored one, or one computed from what is there.
+"""The diagnosis of a job as text: the stored one, or one computed from what the cluster has.
 
-A job of another operator has no stored diagnosis; its pods, conditions and events are read instead.
-All commands tell the same sentence.
+A job of another operator has no stored diagnosis, so its pods, conditions and events are read
+instead. Events are used only for what nothing else shows: mounts, sandboxes, probes, and failed
+creates of other operators. All commands show the same sentence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,22 +11,23 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.core.diagnosis import diagnose
-from tfjob.core.diagnosis.causes import BLOCKING, Cause
-from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, names, render
+from tfjob.core.diagnosis import api_refusals, diagnose, pod_events
+from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause
+from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, fitted, names, render
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
-from tfjob.sdk import event_evidence, jobs
+from tfjob.sdk import jobs
 from tfjob.sdk.condition_text import condition_text, silence_of
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
-from tfjob.sdk.job_events import JobEvent, events_of
+from tfjob.sdk.job_events import WARNING, JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
 
 _MAX_NAMED: Final = 4
+_CREATE_FAILED: Final = "FailedCreate"
 KEYS: Final = (
     "cause",
     "message",
@@ -45,7 +47,7 @@ class Explanation(msgspec.Struct, frozen=True):
     diagnosis: Diagnosis | None = None
     is_stored: bool = False
     activity: Sequence[ReplicaActivity] = ()
-    """What the replicas of a running job have done last."""
+    """The recent activity of a running job's replicas."""
 
     def as_json(self, found: ClusterJob) -> dict[str, Any]:
         shown: dict[str, Any] = dict.fromkeys(KEYS)
@@ -63,18 +65,18 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, list[JobEvent]]:
-    """The explanation from what the cluster has now, and the events that it had to offer."""
+    """The explanation of the job's current state, and the job's events."""
     events = await events_of(cluster, found)
     pods = await jobs.pods_of(cluster, found)
     now = datetime.now(tz=UTC)
-    told = explained(found, pods, events, now=now)
-    if told.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
+    explanation = explained(found, pods, events, now=now)
+    if explanation.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
         rows = await activity_of(cluster, found, pods)
         stall = stall_of(rows, pods, now=now)
         if stall is not None:
-            told = Explanation(stall.message, stall)
-        told = msgspec.structs.replace(told, activity=rows)
-    return told, events
+            explanation = Explanation(stall.message, stall)
+        explanation = msgspec.structs.replace(explanation, activity=rows)
+    return explanation, events
 
 
 def explained(
@@ -83,7 +85,7 @@ def explained(
     stored = found.status.diagnosis
     diagnosis = stored or _computed(found, pods, now=now)
     if (diagnosis is None or diagnosis.cause in _VAGUE) and not found.status.is_finished:
-        diagnosis = event_evidence.cause_in(found, pods, events, now=now) or diagnosis
+        diagnosis = _cause_in_events(found, pods, events, now=now) or diagnosis
     if diagnosis is None:
         diagnosis = _of_verdict(found)
     text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
@@ -99,9 +101,9 @@ _VAGUE: Final = frozenset({Cause.KILLED, Cause.PROGRAM_FAILED, Cause.UNKNOWN})
 
 
 def sentence(found: ClusterJob, diagnosis: Diagnosis, *, pods: Sequence[Pod] = ()) -> str:
-    """What happened, what followed from it, and what became of the job, in one sentence.
+    """What happened, its consequences and the outcome for the job, in one sentence.
 
-    The pods of a job that has not finished show the restarts that its status does not count yet.
+    The pods of an unfinished job show restarts that its status does not count yet.
     """
     parts = [diagnosis.message]
     incident = _incident_of(diagnosis)
@@ -157,7 +159,7 @@ def _outcome(found: ClusterJob, diagnosis: Diagnosis, pods: Sequence[Pod]) -> st
 
 
 def _in_place_restarts(job: Job, pods: Sequence[Pod]) -> int:
-    """Restarts by the kubelet that count towards the limit and are only in the pods yet."""
+    """Restarts by the kubelet that count towards the limit and are not in the status yet."""
     if not job.semantics.backoff_limit_counts_container_restarts:
         return 0
     living = (pod for pod in pods if not pod.metadata.is_terminating)
@@ -170,8 +172,56 @@ def _computed(found: ClusterJob, pods: Sequence[Pod], *, now: datetime) -> Diagn
     return diagnose.of(found.job, Children(pods=tuple(pods)), now=now)
 
 
+def _cause_in_events(
+    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, now: datetime
+) -> Diagnosis | None:
+    """The cause that the latest relevant event shows; None if there is no such event.
+
+    An event counts only while its pod exists and does not run; for a probe, if its pod was
+    restarted.
+    """
+    by_uid = {pod.metadata.uid: pod for pod in pods}
+    for event in reversed(events):
+        pod = by_uid.get(event.involved_object.uid)
+        cause = _create_cause(event, pods) if pod is None else _pod_cause(event, pod)
+        if event.type == WARNING and cause is not None:
+            return _of_event(found, cause, event, pod, now=now)
+    return None
+
+
+def _pod_cause(event: JobEvent, pod: Pod) -> Cause | None:
+    if pod.phase is Phase.PENDING:
+        # An old warning no longer counts once the sandbox is ready and the image is being pulled.
+        return None if pod_events.has_sandbox(pod) else pod_events.starting_cause(event.reason)
+    is_probe = pod_events.is_unhealthy(event.reason, event.message)
+    return Cause.PROBE_FAILED if is_probe and pod.restart_count else None
+
+
+def _create_cause(event: JobEvent, pods: Sequence[Pod]) -> Cause | None:
+    """A refused create of a job that has no pod at all."""
+    if pods or not event.reason.startswith(_CREATE_FAILED):
+        return None
+    return api_refusals.cause_of(event.message)
+
+
+def _of_event(
+    found: ClusterJob, cause: Cause, event: JobEvent, pod: Pod | None, *, now: datetime
+) -> Diagnosis:
+    replica = "" if pod is None else jobs.replica_name(found, pod)
+    return fitted(
+        Diagnosis(
+            cause=cause,
+            message=f"{replica or 'the job'} {CATALOGUE[cause].text} ({event.message})",
+            since=time.parse(event.last_timestamp) or now,
+            replica=replica,
+            node="" if pod is None else pod.spec.node_name,
+            reason=event.reason,
+        )
+    )
+
+
 def _of_verdict(found: ClusterJob) -> Diagnosis | None:
-    """What the conditions of a failed job still tell when its pods are gone."""
+    """The diagnosis from the conditions of a failed job, for when its pods are gone."""
     failed = found.status.condition(ConditionType.FAILED)
     if failed is None or not failed.is_true:
         return None

@@ -1,7 +1,7 @@
-"""Objects as `kubectl get -o yaml` exports them, without what an API server or a controller set.
+"""Removes what an API server or a controller set from objects that `kubectl get -o yaml` exported.
 
-What is left can be created again, on this cluster or on another one. An object is an export if it
-has a UID: what a user wrote into a file of his own is kept.
+The result can be created again, on this cluster or on another one. Only an object with a UID is an
+export: in any other object, all fields were written by the user and are kept.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ _SET_BY_SERVERS: Final = frozenset(
     }
 )
 _OF_ANOTHER_CLUSTER: Final = frozenset({"ownerReferences", "finalizers"})
-"""Owners that a garbage collector would miss, and finalizers that nobody removes."""
+"""Owners that do not exist here, and finalizers that nobody here removes."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the object as it was once applied."""
+"""kubectl's copy of the object as it was last applied."""
 _BOUND: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/")
 """Prefixes of the annotations of a claim that is bound."""
 
@@ -59,7 +59,7 @@ def for_new_cluster(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_generated(found: dict[str, Any], metadata: object) -> dict[str, Any]:
-    """The job without the names that the operator had chosen for another one."""
+    """The job without the names that the operator generated for the exported one."""
     dialect = dialect_for(found.get("apiVersion"), found.get("kind"))
     spec = found.get("spec")
     is_export = isinstance(metadata, Mapping) and "uid" in metadata

@@ -1,4 +1,4 @@
-"""A job as a Python object: described by a manifest, then submitted, watched and changed.
+"""A job as a Python object: made from a manifest, then submitted, watched and changed.
 
 Importing it is fast, so that importing tfjob is: what reads manifests is imported by the methods
 that need it, and what talks to a cluster comes with the job that is bound to one.
@@ -29,7 +29,7 @@ class TFJob:
     """
 
     def __init__(self, objects: Sequence[dict[str, Any]]) -> None:
-        """Take manifests, one of them a job; usually `from_yaml` or `run` does this."""
+        """Make a job from manifests, one of them the job; `from_yaml` and `run` do this."""
         from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
 
         self.objects = job_objects.checked(objects)
@@ -37,7 +37,7 @@ class TFJob:
 
     @classmethod
     def from_yaml(cls, source: str | PathLike[str]) -> Self:
-        """Read a YAML text, or the file of a name without line breaks."""
+        """Read a YAML text, or a file if `source` is a path or has no line break."""
         from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
 
         if isinstance(source, str) and "\n" in source:
@@ -57,7 +57,7 @@ class TFJob:
 
     @classmethod
     def of(cls, bound: "BoundJob") -> Self:
-        """A job that is on a cluster."""
+        """A job that exists on a cluster."""
         from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
 
         found = cls.__new__(cls)
@@ -79,20 +79,20 @@ class TFJob:
 
     @property
     def namespace(self) -> str:
-        """The namespace; empty if the job is not submitted and leaves it open."""
+        """The namespace; empty if the job is not submitted and does not set one."""
         if self._bound is not None:
             return self._bound.found.namespace
         return str(self.manifest["metadata"].get("namespace") or "")
 
     def to_yaml(self) -> str:
-        """All objects of the job, as files for `tfjob submit` and `kubectl apply` have them."""
+        """All objects of the job as YAML, for `tfjob submit` or `kubectl apply`."""
         from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
 
         return job_objects.rendered(self.objects)
 
     @property
     def status(self) -> "Status":
-        """The state now, read from the cluster."""
+        """The current state, read from the cluster."""
         return loop_thread().call(self.bound.status())
 
     def logs(
@@ -106,7 +106,7 @@ class TFJob:
         return loop_thread().iterate(lambda: bound.logs(follow=follow, replica=replica, tail=tail))
 
     def wait(self, timeout: float | None = None, *, state: "State" = "finished") -> "Status":
-        """Wait until the job has finished, or runs.
+        """Wait until the job has finished or, with `state="running"`, until it runs.
 
         Raises JobFailedError with the reason if it has failed, and JobTimeoutError after `timeout`
         seconds.
@@ -114,7 +114,7 @@ class TFJob:
         return loop_thread().call(self.bound.wait(state, timeout))
 
     def explain(self) -> "Reason":
-        """Why the job does not run or why it failed, and what to do about it."""
+        """Why the job does not run or has failed, and what to do about it."""
         return loop_thread().call(self.bound.explain())
 
     def suspend(self) -> None:
@@ -133,7 +133,7 @@ class TFJob:
         loop_thread().call(self.bound.restart(replica))
 
     def delete(self) -> None:
-        """Delete the job, and with it its pods and services."""
+        """Delete the job with its pods and services."""
         loop_thread().call(self.bound.delete())
 
     @property
@@ -152,7 +152,7 @@ class TFJob:
         return self._bound
 
     def bind(self, bound: "BoundJob") -> None:
-        """Attach the job to the one that was created from it."""
+        """Connect this object to the job that was created from it."""
         self._bound = bound
 
     @property
@@ -176,7 +176,7 @@ class TFJob:
         return f"<TFJob {place}{self.name}: {self._state()}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks. Names and messages are not trusted."""
+        """A table for notebooks. Names and messages are escaped, because they are not trusted."""
         rows = [("job", self.name), ("namespace", self.namespace), ("state", self._state())]
         if self._bound is not None:
             status = self._bound.known_status
@@ -191,5 +191,5 @@ class TFJob:
         return f"<table>{cells}</table>"
 
     def _state(self) -> str:
-        """The state as last read: showing an object must not fail or wait."""
+        """The state as last read, because `repr` must neither fail nor wait."""
         return "not submitted" if self._bound is None else self._bound.known_status.state

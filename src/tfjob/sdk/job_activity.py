@@ -1,7 +1,7 @@
-"""What the replicas of a running job have done last: the time of their output, and their CPU.
+"""The recent activity of a running job's replicas: the time of their last output, and their CPU.
 
-Logs and metrics are read with the permissions of whoever asks; what cannot be read is left out. A
-job counts as stalled only if both are known of all its running replicas.
+Logs and metrics are read with the caller's permissions; what cannot be read is left out. A job
+counts as stalled only if both are known for all its running replicas.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def _in_millicores(cpu: Quantity) -> str:
 async def activity_of(
     cluster: Cluster, found: ClusterJob, pods: Sequence[Pod]
 ) -> Sequence[ReplicaActivity]:
-    """The activity of the running replicas, in order; of very many, only some."""
+    """The activity of the running replicas, sorted; of a very large job, only of some."""
     running = _running(pods)[:_MOST]
     cpu = await _cpu_by_pod(cluster, found)
     moments = await asyncio.gather(*(_last_output(cluster.api, pod) for pod in running))
@@ -68,7 +68,7 @@ async def activity_of(
 def stall_of(
     rows: Sequence[ReplicaActivity], pods: Sequence[Pod], *, now: datetime
 ) -> Diagnosis | None:
-    """The diagnosis of a job of which no replica does anything; all that run must be known."""
+    """The diagnosis of a job whose replicas are all idle; None unless all activity is known."""
     if len(rows) < len(_running(pods)):
         return None
     moments = [row.last_output for row in rows if row.last_output is not None]

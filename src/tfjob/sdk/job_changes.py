@@ -18,7 +18,7 @@ from tfjob.sdk.jobs import ClusterJob
 
 
 async def set_suspended(cluster: Cluster, found: ClusterJob, *, is_suspended: bool) -> bool:
-    """Write the field that the job's API has for it; False if it has that value already."""
+    """Set the suspend field of the job's API; False if it already has that value."""
     path = descriptor_of(found.dialect).suspend_path
     if not path:
         api = f"{found.dialect.group}/{found.dialect.version}"

@@ -1,7 +1,7 @@
 """Checks documents as jobs: finds the dialect of each and all of its faults.
 
-This includes faults that an API server silently prunes: misplaced and misspelt fields and duplicate
-keys.
+This includes faults that an API server silently ignores: misplaced and misspelt fields, and
+duplicate keys.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

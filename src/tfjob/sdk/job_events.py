@@ -20,7 +20,7 @@ WARNING = "Warning"
 
 
 class JobEvent(ObjectEvent, frozen=True, rename="camel"):
-    """An event of a job or of one of its pods, as a person reads it."""
+    """An event of a job or of one of its pods."""
 
 
 class _EventList(msgspec.Struct):
@@ -28,7 +28,7 @@ class _EventList(msgspec.Struct):
 
 
 async def list_events(api: Api, namespace: str, *, fields: str = "") -> list[JobEvent]:
-    """The events that a field selector chooses, by default all, oldest first."""
+    """The events that match a field selector, by default all, oldest first."""
     path = EVENTS.collection(namespace)
     params = {"fieldSelector": fields} if fields else {}
     answer = await api.get(path, decode=_EventList, params=params)
@@ -59,7 +59,7 @@ def is_about(found: ClusterJob, event: JobEvent) -> bool:
 async def watch_events(
     api: Api, namespace: str, *, fields: str = ""
 ) -> AsyncGenerator[JobEvent, None]:
-    """The events that a field selector chooses, first those that exist; never ends."""
+    """The events that match a field selector, existing ones first; never ends."""
     scope = Scope(resource=EVENTS, namespace=namespace, fields=fields)
     async with aclosing(Watch(api, scope, decode=JobEvent).events()) as changes:
         async for change in changes:

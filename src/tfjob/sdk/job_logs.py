@@ -1,7 +1,7 @@
-"""The log lines of a job's replicas: what is there, or all until the job has finished.
+"""The log lines of a job's replicas: those that exist, or all until the job has finished.
 
-A followed job may have no pod yet, and its replicas may be restarted: every run of a container is
-read, once.
+A followed job may have no pods yet, and its replicas may be restarted. Every run of a container is
+read exactly once.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tfjob.sdk.pod_logs import log_lines
 
 _POLL_INTERVAL: Final = 0.5
 _LINGER: Final = 2.0
-"""Seconds that the log of a replica is followed that runs on although the job has finished."""
+"""Seconds to follow the log of a replica that still runs after the job has finished."""
 _MAX_WAITING: Final = 10_000
 """Lines that are read ahead of a slow consumer."""
 
@@ -33,7 +33,7 @@ class LogLine(msgspec.Struct, frozen=True):
     replica: str
     text: str
     is_note: bool = False
-    """Whether tfjob says this about the log, such as that there is none."""
+    """A note of tfjob about the log, for instance that there is none."""
 
     def __str__(self) -> str:
         return f"[{self.replica}] {self.text}"
@@ -61,7 +61,7 @@ class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def pods_with_logs(cluster: Cluster, found: ClusterJob, options: LogOptions) -> list[Pod]:
-    """The pods whose logs are asked for; an error if there is none."""
+    """The pods whose logs are requested; TFJobError if there is none."""
     pods = await _chosen_pods(cluster, found, options)
     if not pods:
         wanted = options.replica or "any replica"
@@ -143,12 +143,12 @@ class _Readers:
         if is_early and run in self._tried:
             return
         if status.container_statuses and run not in self._readers:
-            # Once while it seems to wait, too: a short run may be gone at the next look.
+            # Also tried while it seems to wait: a short run may be over at the next poll.
             reading = self._try(found, pod, run) if is_early else self._enqueue(found, pod)
             self._readers[run] = asyncio.create_task(reading)
 
     async def _try(self, found: ClusterJob, pod: Pod, run: tuple[str, int]) -> None:
-        """Read the log of a container that may not run yet; if so, once more when it does."""
+        """Read the log of a container that may not run yet; if it has none, retry when it runs."""
         has_begun = False
         async for line in _lines(self._cluster, found, pod, self._options.params(follow=True)):
             if line.is_note and not has_begun:
@@ -173,7 +173,7 @@ class _Readers:
 
 
 async def _check_replica(cluster: Cluster, found: ClusterJob, options: LogOptions) -> None:
-    """Raise if the job has no such replica, whose log would be waited for in vain."""
+    """Raise if the job has no such replica, instead of waiting for its log for ever."""
     if options.replica is None or isinstance(found.job, InvalidJob):
         return
     counts = {each.label.lower(): each.count for each in found.job.replicas}
@@ -189,7 +189,7 @@ async def _check_replica(cluster: Cluster, found: ClusterJob, options: LogOption
 
 
 def _waits(status: ContainerStatus) -> bool:
-    """Whether the container waits for its first run; before others it has the last one's log."""
+    """Whether the container waits for its first run. Before a later run it still has a log."""
     state = status.state
     return not (state.running or state.terminated or status.last_state.terminated)
 

@@ -1,6 +1,6 @@
-"""Finds jobs by name in all APIs, or in one that is asked for or that a prefix of the name chooses.
+"""Finds jobs by name, in all APIs or in the one that the caller or a prefix of the name chooses.
 
-A prefixed name is what `tfjob get -o name` prints, such as `tfjobs.kubeflow.org/mnist`.
+`tfjob get -o name` prints names with a prefix, such as `tfjobs.kubeflow.org/mnist`.
 """
 
 import msgspec
@@ -27,7 +27,7 @@ class Listing(msgspec.Struct):
 
 
 async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> ClusterJob:
-    """The job of this name; TFJobError if there is none, or one in several APIs."""
+    """The job of this name; TFJobError if there is none, or if several APIs have one."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
     for dialect in chosen(prefix or api):

@@ -23,7 +23,7 @@ _MAX_STEM: Final = 30
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the caller asks for."""
+    """The options of the caller."""
 
     name: str | None
     namespace: str | None

@@ -1,4 +1,4 @@
-"""A job's state and explanation as values that a program reads and a person prints."""
+"""A job's state and explanation as values, which can also be printed."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -74,16 +74,16 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     replica: str = ""
     exit_code: int | None = None
     details: Mapping[str, Any] = {}
-    """All that `tfjob explain -o json` shows."""
+    """The output of `tfjob explain -o json`."""
 
     @classmethod
-    def of(cls, found: ClusterJob, told: Explanation) -> Self:
-        diagnosis = told.diagnosis
-        details = told.as_json(found)
+    def of(cls, found: ClusterJob, explanation: Explanation) -> Self:
+        diagnosis = explanation.diagnosis
+        details = explanation.as_json(found)
         if diagnosis is None:
-            return cls(sentence=told.sentence, details=details)
+            return cls(sentence=explanation.sentence, details=details)
         return cls(
-            sentence=told.sentence,
+            sentence=explanation.sentence,
             cause=str(diagnosis.cause),
             remedy=diagnosis.remedy,
             replica=diagnosis.replica,

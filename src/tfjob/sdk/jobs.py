@@ -105,7 +105,7 @@ def pods_selector(found: ClusterJob) -> str:
 
 
 def in_order(found: ClusterJob, pods: Iterable[Pod]) -> list[Pod]:
-    """Those of the pods that the job controls, sorted by replica type and index."""
+    """The pods that the job controls, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
     order = {replica.label: place for place, replica in enumerate(found.job.replicas)}
@@ -165,7 +165,7 @@ def memory_limit(found: ClusterJob, replica: str) -> str:
 
 
 def gpus(found: ClusterJob, replica: str) -> str:
-    """How many GPUs a replica's training container asks for."""
+    """How many GPUs a replica's training container requests."""
     return _limit(found, replica, _GPU) or "0"
 
 

@@ -1,8 +1,8 @@
 """Runs inside a replica: loads a function and calls it.
 
-It is copied to the cluster, where tfjob may not be installed, so it imports only the standard
-library. Whatever goes wrong ends the replica with an exit code other than 0 and one line that says
-why: a function that cannot be found must never look like a job that has succeeded.
+This file is copied to the cluster, where tfjob may not be installed, so it imports only the
+standard library. Any error ends the replica with a nonzero exit code and one line that says why: a
+function that cannot be found must never look like a job that has succeeded.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def main(folder: Path = _HERE) -> None:
 
 
 def _extend_path(call: dict[str, Any], folder: Path) -> None:
-    """Put the code first. What was copied for want of an installed package comes last."""
+    """Put the user's code first, and the copied packages last, so that installed ones win."""
     # Python put the folder of this file at the front; the working directory belongs there.
     own = folder.resolve()
     others = [each for each in sys.path if Path(each or ".").resolve() != own]
@@ -75,7 +75,7 @@ def _unpickled(call: dict[str, Any], folder: Path) -> Any:
 
 
 def _script(path: str) -> ModuleType:
-    """The script as a module that is not the main one, so that its guarded part does not run."""
+    """Load the script under another name than `__main__`, so that its guarded part does not run."""
     spec = importlib.util.spec_from_file_location(_MAIN, path)
     if spec is None or spec.loader is None:
         _fail(f"{path} is not a Python file")
@@ -96,7 +96,7 @@ def _attribute(module: ModuleType, call: dict[str, Any]) -> Any:
 
 
 def _check(function: Any, name: str) -> None:
-    """Calling these would do nothing, or cannot be done."""
+    """Refuse what cannot be called, and generator functions, which a call does not run."""
     if not callable(function):
         _fail(f"{name} is not a function but {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -1,7 +1,6 @@
-"""Shows how to write a list of replica types, as an older API had it, as the map of a TFJob.
+"""Shows how to write the list of replica types of an older API as the map of a TFJob.
 
-The CRD cannot accept both: a list instead of a map has no schema. The remedy is the whole field of
-the very file, ready to be pasted.
+A CRD schema cannot accept both forms. The remedy contains the converted field, ready to be pasted.
 """
 
 from collections.abc import Iterable, Mapping

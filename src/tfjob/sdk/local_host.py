@@ -24,7 +24,7 @@ from tfjob.sdk.local_process import FIT, SHARE_GPUS
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 RESTART_BACKOFF: Final = Backoff(base=1.0)
-"""Shorter than a kubelet's: a person is waiting for the first restart."""
+"""Shorter than a kubelet's, because a person waits for the first restart."""
 
 
 def main(options: Collection[str]) -> int:
@@ -33,7 +33,7 @@ def main(options: Collection[str]) -> int:
         try:
             asyncio.run(_serve(Path(folder), options))
         except STARTUP_ERRORS as error:
-            _tell(error=startup_error_text(error, Path(folder)))
+            _print_json(error=startup_error_text(error, Path(folder)))
             return 1
     return 0
 
@@ -50,7 +50,7 @@ async def _serve(folder: Path, options: Collection[str]) -> None:
     )
     with logging_to(folder):
         async with cluster:
-            _tell(kubeconfig=str(cluster.kubeconfig))
+            _print_json(kubeconfig=str(cluster.kubeconfig))
             ends = [_closed(), cluster.failure(), cluster.report_disk(_warn)]
             tasks = [asyncio.ensure_future(each) for each in ends]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -60,7 +60,7 @@ async def _serve(folder: Path, options: Collection[str]) -> None:
 
 
 async def _closed() -> None:
-    """Until a line arrives, or nobody holds the other end of standard input any more."""
+    """Wait until standard input gets data or is closed."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), ended.set)
@@ -70,7 +70,7 @@ async def _closed() -> None:
         loop.remove_reader(sys.stdin.fileno())
 
 
-def _tell(**facts: Any) -> None:
+def _print_json(**facts: Any) -> None:
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
 

@@ -1,7 +1,7 @@
 """Starts the local cluster of this process when it is first needed, and ends it at exit.
 
-A pipe ties its life to this process, whatever ends it. A session of its own keeps a Ctrl-C that is
-meant for this process away from it.
+The cluster ends with this process, because a pipe between them is then closed. It has a session of
+its own, so that a Ctrl-C for this process does not reach it.
 """
 
 import atexit
@@ -44,7 +44,7 @@ class LocalProcess:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Return when the cluster and all its replicas are gone."""
+        """Stop the cluster, and return when it and all its replicas are gone."""
         if os.getpid() != self._owner:
             return  # a forked child; the cluster is not its own
         stdin = self._process.stdin

@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, for callers that have none or whose own loop is running.
+"""An event loop in its own thread, for callers without a loop or with a loop that is running.
 
-All API clients of a process live on this loop, so that a notebook, a plain script and a coroutine
-can use the same job.
+All API clients of a process use this loop, so that notebooks, scripts and coroutines can share the
+same job.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class LoopThread:
         return await asyncio.wrap_future(self.start(work))
 
     def iterate(self, make: Callable[[], AsyncGenerator[T, None]]) -> Iterator[T]:
-        """The items as they come. They cross the threads in batches: one by one is slow."""
+        """Yield the items as they arrive. They cross the threads in batches, which is faster."""
         reader: _BatchReader[T] = _BatchReader(make)
         try:
             while batch := self.call(reader.next()):
@@ -76,7 +76,7 @@ class _BatchReader(Generic[T]):
         self._filling: asyncio.Task[None] | None = None
 
     async def next(self) -> list[T]:
-        """At least one item; none at the end."""
+        """The next items, at least one; an empty list at the end."""
         if self._filling is None:
             self._filling = asyncio.create_task(self._fill())
         batch: list[T] = []

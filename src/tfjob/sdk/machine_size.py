@@ -1,4 +1,4 @@
-"""How much more a job requests than this machine has, as text for people."""
+"""Texts about how much more a job requests than this machine has."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -68,7 +68,7 @@ def size_text(checked: CheckedDocument, allocatable: Amounts, overcommit: Overco
 
 
 def amount_text(amount: Quantity) -> str:
-    """Sizes in GiB, because the memory of a machine is no round number."""
+    """The amount as text; memory in GiB, because that of a machine is not a round number."""
     if amount.form is Form.BINARY and amount.nano >= _GIB:
         return f"{amount.nano / _GIB:.1f}".removesuffix(".0") + "Gi"
     return amount.render()

@@ -96,7 +96,7 @@ def _is_of(place: _Place, document: Document, role: str) -> bool:
 def _matched(
     document: Document, job: Job, places: Sequence[_Place]
 ) -> Iterator[tuple[ReplicaType, str]]:
-    """Each replica type with the path of its template, except those that the operator adds."""
+    """Each replica type with the path of its template, except types that the operator adds."""
     remaining = list(places)
     for replica in job.replicas:
         named = [each for each in remaining if _is_of(each, document, replica.type)]

@@ -1,9 +1,8 @@
-"""What the replicas of a job run: a script, a module or a function, as a command with its files.
+"""Turns a script, a module or a function into the command and files that replicas run.
 
-Whatever can be found out here is an error here, before anything is created: a script that does not
-exist, arguments that a function does not take. A function of a module or a script is loaded by its
-name. A function of a notebook, an interactive session or another function has no such name and is
-sent as a pickle.
+Errors such as a missing script or wrong arguments of a function are raised here, before anything is
+created. A function of a module or a script is loaded by its name. A function that is defined in a
+notebook, an interactive session or another function cannot be imported, so it is sent as a pickle.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
 """Finds the process of a replica on this machine, to run a command beside it.
 
-A replica is named `worker-0`, with its job `mnist/worker-0`, or as its pod. Only a local cluster
-of this user has such processes; its Node names the folder of its files.
+A replica is given as `worker-0`, with its job as `mnist/worker-0`, or by the name of its pod. Only
+a local cluster of this user has such processes; its Node object names the folder of their files.
 """
 
 from pathlib import Path

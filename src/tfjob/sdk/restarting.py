@@ -45,7 +45,7 @@ async def restart_replica(cluster: Cluster, found: ClusterJob, replica: str) -> 
 async def restart_all(
     cluster: Cluster, found: ClusterJob, *, tell: Callable[[str], None] = _ignore
 ) -> None:
-    """`tell` hears what is waited for, and what is left to do if the wait is interrupted."""
+    """`tell` is called with progress messages, and with a remedy if the wait is interrupted."""
     _check(found)
     if not await set_suspended(cluster, found, is_suspended=True):
         raise TFJobError(
@@ -68,7 +68,7 @@ def _check(found: ClusterJob) -> None:
 
 
 def _would_fail_the_job(found: ClusterJob, pod: Pod) -> bool:
-    """Whether the operator takes the deletion of the pod for a failure that it does not restart."""
+    """Whether the operator would treat the deletion of the pod as a failure without a restart."""
     if not isinstance(found.job, Job) or found.job.workload is Workload.JOB:
         return False
     if found.job.semantics.never_policy_survives_disruption:

@@ -1,4 +1,4 @@
-"""`run`: start a job from a function, a script or a module, here or on a cluster."""
+"""`run` starts a job from a function, a script or a module, on this machine or on a cluster."""
 
 import atexit
 import os
@@ -82,7 +82,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
         local_process(options)  # raises if its node was started without them
     client.submit(job)
     if is_local:
-        atexit.register(_tell_if_unfinished, job, os.getpid())
+        atexit.register(_warn_if_unfinished, job, os.getpid())
     return job
 
 
@@ -99,8 +99,8 @@ def _local_client(options: frozenset[str]) -> Client:
     return _LOCAL_CLIENTS[path]
 
 
-def _tell_if_unfinished(job: TFJob, owner: int) -> None:
-    """A program that ends too early must not look as if its job had run."""
+def _warn_if_unfinished(job: TFJob, owner: int) -> None:
+    """Warn if the program ends before its job, so that it does not look like a finished one."""
     if os.getpid() != owner:
         return  # a forked child; the job goes on
     try:

@@ -1,6 +1,6 @@
 """Creates the objects of a job on a cluster.
 
-A dry run of every object comes first, so that a fault creates nothing.
+Every object is first sent as a dry run, so that nothing is created if one has a fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tfjob.sdk.jobs import ClusterJob
 
 Manifest = Mapping[str, Any]
 MADE_FOR_JOB: Final = "tfjob.dev/made-for-job"
-"""The label of objects that live as long as their job."""
+"""The label of objects that are deleted with their job."""
 
 
 class _Owned(msgspec.Struct, rename="camel"):
@@ -43,7 +43,7 @@ class Created(msgspec.Struct, frozen=True):
 
 
 def placed(manifest: Manifest, namespace: str) -> dict[str, Any]:
-    """The object as it can be created, with its namespace: its own, or else this one."""
+    """The object ready to be created, in its own namespace or else in this one."""
     found = for_new_cluster(manifest)
     if not resource_for(manifest).namespaced:
         return found
@@ -53,7 +53,7 @@ def placed(manifest: Manifest, namespace: str) -> dict[str, Any]:
 
 
 async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
-    """Raise all faults that the API server finds."""
+    """Raise one error with all faults that the API server finds."""
     faults = []
     own = {each["metadata"].get("name") for each in objects if each.get("kind") == "Namespace"}
     for each in objects:
@@ -75,9 +75,10 @@ async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
 
 
 async def create(cluster: Cluster, manifest: Manifest) -> Created:
-    """An existing job is an error; other objects that exist are left unchanged.
+    """Create an object. An existing job is an error; other existing objects are left unchanged.
 
-    What was made for a job must be what exists: another content may be the code of somebody else.
+    An existing object that was made for a job must have the same content: otherwise the job would
+    run other code.
     """
     try:
         made = await _post(cluster, manifest)
@@ -92,7 +93,7 @@ async def create(cluster: Cluster, manifest: Manifest) -> Created:
 
 
 async def submit(cluster: Cluster, objects: Sequence[Manifest]) -> ClusterJob:
-    """Create one job and the objects beside it; what was made for the job alone goes with it."""
+    """Create one job and its other objects. Those made for the job are deleted with it."""
     whole = [placed(each, cluster.one_namespace) for each in objects]
     await dry_run(cluster, whole)
     made: dict[str, str] = {}

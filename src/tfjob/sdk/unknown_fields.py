@@ -1,6 +1,6 @@
-"""Finds fields that are not in the schema of an API, and suggests what was meant.
+"""Finds fields that are not in the schema of an API, and suggests similar ones.
 
-An API server prunes such fields silently, so that a misspelt setting has no effect.
+An API server prunes such fields silently, so a misspelt setting has no effect.
 """
 
 import difflib

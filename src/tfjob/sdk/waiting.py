@@ -23,7 +23,7 @@ async def until(
     limit: float | None = None,
     check: Check = ignore,
 ) -> ClusterJob:
-    """The job in this state; a finished job no longer waits for anything."""
+    """Wait until the job is in this state or has finished; returns it as last read."""
     if state not in get_args(State):
         raise TFJobError(
             f"state={state!r}: no such state to wait for",
@@ -47,6 +47,6 @@ def _is_reached(found: ClusterJob, state: State) -> bool:
 
 
 def _why(found: ClusterJob) -> str:
-    """What keeps the job from running, if its operator knows."""
+    """What keeps the job from running, if its status shows that."""
     why = found.status.diagnosis
     return "" if why is None or why.cause not in BLOCKING else f": {why.message}"

@@ -77,7 +77,7 @@ def test_an_answer_without_a_length_ends_with_the_connection() -> None:
     assert not reader.keeps_open
 
 
-def test_a_word_in_between_is_no_answer() -> None:
+def test_informational_response_is_skipped() -> None:
     reader = ResponseReader()
     assert reader.feed(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n") is None
     assert reader.feed(SIZED) == Response(201, b"hello")
@@ -114,7 +114,7 @@ async def test_one_connection_carries_one_exchange_after_the_other() -> None:
     assert connection.is_open
 
 
-async def test_an_answer_that_breaks_off_is_a_failure_that_was_not_silent() -> None:
+async def test_truncated_response_is_a_failure_that_was_not_silent() -> None:
     connection, _ = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_connection_that_is_lost_keeps_nothing_of_its_transport() -> None:
     assert transport() is None
 
 
-async def test_what_comes_unasked_is_never_taken_for_the_next_answer() -> None:
+async def test_unsolicited_data_is_never_taken_for_the_next_response() -> None:
     connection, line = connected()
     receive(connection, SIZED)
     assert line.is_aborted
@@ -166,7 +166,7 @@ async def test_what_comes_unasked_is_never_taken_for_the_next_answer() -> None:
         await connection.exchange(b"?")
 
 
-async def test_nonsense_ends_the_connection() -> None:
+async def test_malformed_response_ends_the_connection() -> None:
     connection, line = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
@@ -176,7 +176,7 @@ async def test_nonsense_ends_the_connection() -> None:
     assert line.is_aborted
 
 
-async def test_who_gives_up_leaves_no_answer_for_the_next_one() -> None:
+async def test_cancelled_request_leaves_no_response_for_the_next() -> None:
     connection, line = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
@@ -187,7 +187,7 @@ async def test_who_gives_up_leaves_no_answer_for_the_next_one() -> None:
     assert not connection.is_open
 
 
-async def test_a_server_that_says_so_is_not_asked_again_on_this_connection() -> None:
+async def test_connection_close_header_ends_the_connection() -> None:
     connection, _ = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
@@ -214,7 +214,7 @@ def test_the_case_of_a_header_does_not_matter(header: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "wait"), [(200, None), (429, "Wed, 21 Oct 2026 07:28:00 GMT")])
-def test_only_who_was_refused_is_told_when_to_come_back(status: int, wait: str | None) -> None:
+def test_retry_after_is_read_from_refusals_only(status: int, wait: str | None) -> None:
     head = f"HTTP/1.1 {status} X\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\n"
     answer = f"{head}Content-Length: 0\r\n\r\n"
     assert ResponseReader().feed(answer.encode()) == Response(status, b"", wait)
@@ -241,7 +241,7 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(rest: bytes) -> None:
         _feed_all(reader, pieces)
 
 
-def test_words_in_between_without_end_are_too_long() -> None:
+def test_endless_informational_responses_are_too_long() -> None:
     reader = ResponseReader(0)
     with pytest.raises(ValueError, match="longer than 0 bytes"):
         _feed_all(reader, [b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"] * 3000)

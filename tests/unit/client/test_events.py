@@ -25,7 +25,7 @@ from tfjob.k8s.event import Event, event_name
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def news(name: str = "job", reason: str = "Created", message: str = "it is there") -> Event:
+def an_event(name: str = "job", reason: str = "Created", message: str = "it is there") -> Event:
     return Event(
         type="Normal",
         reason=reason,
@@ -59,7 +59,7 @@ class Server:
         assert isinstance(body, dict)
         place = f"{path}/{body['metadata']['name']}"
         if place in self.stored:
-            raise AlreadyExists("told before")
+            raise AlreadyExists("already exists")
         self.stored[place] = body
         return self._written(decode)
 
@@ -118,9 +118,9 @@ async def recording(config: EventRecorderConfig | None = None) -> AsyncIterator[
 
 async def test_the_name_of_an_event_is_derived_from_its_content() -> None:
     async with recording() as w:
-        w.recorder.record(news(), key="Created")
+        w.recorder.record(an_event(), key="Created")
         await settle()
-    name = event_name(news(), "Created")
+    name = event_name(an_event(), "Created")
     stored = w.server.stored[f"/api/v1/namespaces/ns/events/{name}"]
     assert stored["reason"] == "Created"
     assert stored["source"] == {"component": "tfjob-controller"}
@@ -131,7 +131,7 @@ async def test_recording_never_waits() -> None:
     async with recording() as w:
         w.server.hold = asyncio.Event()
         for number in range(50):
-            w.recorder.record(news(f"job-{number}"), key="Created")
+            w.recorder.record(an_event(f"job-{number}"), key="Created")
         assert w.server.writes == 0
         w.server.hold.set()
 
@@ -139,7 +139,7 @@ async def test_recording_never_waits() -> None:
 async def test_a_one_time_event_is_written_once_however_often_it_is_recorded() -> None:
     async with recording() as w:
         for _ in range(5):
-            w.recorder.record(news(), key="Created")
+            w.recorder.record(an_event(), key="Created")
             await w.time.advance(3600)
     assert w.server.writes == 1
     assert w.server.counts() == [1]
@@ -147,11 +147,11 @@ async def test_a_one_time_event_is_written_once_however_often_it_is_recorded() -
 
 async def test_an_event_of_an_earlier_process_causes_no_error() -> None:
     async with recording() as w:
-        w.recorder.record(news(), key="Created")
+        w.recorder.record(an_event(), key="Created")
         await settle()
     async with recording() as later:
         later.server.stored = w.server.stored
-        later.recorder.record(news(), key="Created")
+        later.recorder.record(an_event(), key="Created")
         await settle()
     assert later.server.writes == 0
     assert later.recorder.dropped == 0
@@ -160,7 +160,7 @@ async def test_an_event_of_an_earlier_process_causes_no_error() -> None:
 async def test_a_repeated_event_is_counted_and_written_at_most_once_a_minute() -> None:
     async with recording() as w:
         for _ in range(60):
-            w.recorder.record(news(message=f"at {w.time.time()}"), key="Stuck", is_once=False)
+            w.recorder.record(an_event(message=f"at {w.time.time()}"), key="Stuck", is_once=False)
             await w.time.advance(1)
         assert w.server.writes == 2
         assert w.server.counts() == [60]
@@ -171,10 +171,10 @@ async def test_a_repeated_event_is_counted_and_written_at_most_once_a_minute() -
 
 async def test_counts_that_wait_for_their_time_are_not_due() -> None:
     async with recording() as w:
-        w.recorder.record(news(), key="Stuck", is_once=False)
+        w.recorder.record(an_event(), key="Stuck", is_once=False)
         assert w.recorder.due_count == 1
         await settle()
-        w.recorder.record(news(), key="Stuck", is_once=False)
+        w.recorder.record(an_event(), key="Stuck", is_once=False)
         assert (w.recorder.due_count, w.server.counts()) == (0, [1])
         await w.time.advance(60)
         assert (w.recorder.due_count, w.server.counts()) == (0, [2])
@@ -183,7 +183,7 @@ async def test_counts_that_wait_for_their_time_are_not_due() -> None:
 async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
     async with recording() as w:
         for _ in range(24 * 60):
-            w.recorder.record(news(), key="Stuck", is_once=False)
+            w.recorder.record(an_event(), key="Stuck", is_once=False)
             await w.time.advance(60)
         assert w.server.writes < 10
 
@@ -192,18 +192,18 @@ async def test_an_event_that_repeats_for_years_is_still_written() -> None:
     config = EventRecorderConfig(interval=1.0, max_interval=2.0)
     async with recording(config) as w:
         for _ in range(700):
-            w.recorder.record(news(), key="Stuck", is_once=False)
+            w.recorder.record(an_event(), key="Stuck", is_once=False)
             await w.time.advance(2)
         assert w.server.counts() == [700]
         assert w.server.writes == 700
         assert w.recorder.dropped == 0
 
 
-async def test_a_fault_of_ours_costs_one_event_and_not_the_sender() -> None:
+async def test_bug_loses_one_event_and_does_not_stop_the_sender() -> None:
     async with recording() as w:
         w.server.faults = [RuntimeError("a bug")]
-        w.recorder.record(news("a"), key="Created")
-        w.recorder.record(news("b"), key="Created")
+        w.recorder.record(an_event("a"), key="Created")
+        w.recorder.record(an_event("b"), key="Created")
         await settle()
         assert [event["involvedObject"]["name"] for event in w.server.stored.values()] == ["b"]
         assert w.recorder.dropped == 1
@@ -212,22 +212,22 @@ async def test_a_fault_of_ours_costs_one_event_and_not_the_sender() -> None:
 async def test_a_count_continues_after_a_restart() -> None:
     async with recording() as w:
         for _ in range(3):
-            w.recorder.record(news(), key="Stuck", is_once=False)
+            w.recorder.record(an_event(), key="Stuck", is_once=False)
         await settle()
     async with recording() as later:
         later.server.stored = w.server.stored
         for _ in range(2):
-            later.recorder.record(news(), key="Stuck", is_once=False)
+            later.recorder.record(an_event(), key="Stuck", is_once=False)
         await settle()
     assert later.server.counts() == [5]
 
 
 async def test_a_count_continues_after_the_server_forgot_the_event() -> None:
     async with recording() as w:
-        w.recorder.record(news(), key="Stuck", is_once=False)
+        w.recorder.record(an_event(), key="Stuck", is_once=False)
         await settle()
         w.server.stored.clear()
-        w.recorder.record(news(), key="Stuck", is_once=False)
+        w.recorder.record(an_event(), key="Stuck", is_once=False)
         await w.time.advance(60)
         assert w.server.counts() == [2]
 
@@ -235,7 +235,7 @@ async def test_a_count_continues_after_the_server_forgot_the_event() -> None:
 async def test_a_lost_answer_does_not_count_twice() -> None:
     async with recording() as w:
         w.server.loses_answers = True
-        w.recorder.record(news(), key="Stuck", is_once=False)
+        w.recorder.record(an_event(), key="Stuck", is_once=False)
         await w.time.advance(1)
         assert w.server.counts() == [1]
 
@@ -243,7 +243,7 @@ async def test_a_lost_answer_does_not_count_twice() -> None:
 async def test_an_outage_of_a_minute_loses_no_event() -> None:
     async with recording() as w:
         w.server.faults = [Unreachable("away") for _ in range(12)]
-        w.recorder.record(news(), key="Created")
+        w.recorder.record(an_event(), key="Created")
         await w.time.advance(60)
         assert w.server.counts() == [1]
         assert w.recorder.dropped == 0
@@ -252,12 +252,12 @@ async def test_an_outage_of_a_minute_loses_no_event() -> None:
 async def test_what_the_server_rejects_is_dropped_and_counted() -> None:
     async with recording() as w:
         w.server.faults = [Forbidden("not you")]
-        w.recorder.record(news("a"), key="Created")
-        w.recorder.record(news("b"), key="Created")
+        w.recorder.record(an_event("a"), key="Created")
+        w.recorder.record(an_event("b"), key="Created")
         await settle()
         assert w.recorder.dropped == 1
         assert len(w.server.stored) == 1
-        w.recorder.record(news("a"), key="Created")
+        w.recorder.record(an_event("a"), key="Created")
         await settle()
         assert len(w.server.stored) == 2
 
@@ -265,60 +265,60 @@ async def test_what_the_server_rejects_is_dropped_and_counted() -> None:
 async def test_many_dropped_events_are_logged_twice_the_first_and_their_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def told() -> list[tuple[str, int | None]]:
+    def logged() -> list[tuple[str, int | None]]:
         return [(each.getMessage(), getattr(each, "count", None)) for each in caplog.records]
 
     async with recording() as w:
         for number in range(20):
             w.server.faults = [Forbidden("not you")]
-            w.recorder.record(news(f"refused-{number}"), key="Created")
-            w.recorder.record(news(f"taken-{number}"), key="Created")
+            w.recorder.record(an_event(f"refused-{number}"), key="Created")
+            w.recorder.record(an_event(f"taken-{number}"), key="Created")
             await w.time.advance(1)
-        assert told() == [("events are being dropped", None)]
+        assert logged() == [("events are being dropped", None)]
         await w.time.advance(60)
-        w.recorder.record(news("taken"), key="Created")
+        w.recorder.record(an_event("taken"), key="Created")
         await settle()
-        assert told()[1:] == [("events were dropped", 20)]
+        assert logged()[1:] == [("events were dropped", 20)]
         w.server.faults = [Forbidden("not you")]
-        w.recorder.record(news("refused"), key="Created")
+        w.recorder.record(an_event("refused"), key="Created")
         await settle()
-    assert told()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
+    assert logged()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
 
 
 async def test_each_dropped_event_is_counted() -> None:
     counted: list[int] = []
     w = World(EventRecorderConfig(max_queued=1), on_drop=lambda: counted.append(1))
     for number in range(3):
-        w.recorder.record(news(f"job-{number}"), key="Created")
+        w.recorder.record(an_event(f"job-{number}"), key="Created")
     await w.recorder.close()
     assert len(counted) == w.recorder.dropped == 2
 
 
-async def test_trouble_without_end_is_given_up() -> None:
+async def test_event_is_dropped_after_repeated_failures() -> None:
     async with recording(EventRecorderConfig(max_attempts=3)) as w:
         w.server.faults = [Unreachable("away") for _ in range(9)]
-        w.recorder.record(news(), key="Created")
+        w.recorder.record(an_event(), key="Created")
         await w.time.advance(600)
         assert w.recorder.dropped == 1
         assert len(w.server.faults) == 6
 
 
-async def test_what_waits_is_bounded() -> None:
+async def test_queue_of_events_is_bounded() -> None:
     async with recording(EventRecorderConfig(max_queued=10)) as w:
         w.server.hold = asyncio.Event()
         for number in range(25):
-            w.recorder.record(news(f"job-{number}"), key="Created")
+            w.recorder.record(an_event(f"job-{number}"), key="Created")
         assert w.recorder.dropped == 15
         w.server.hold.set()
         await settle()
     assert len(w.server.stored) == 10
 
 
-async def test_what_is_sent_again_and_again_is_remembered_however_much_comes_between() -> None:
+async def test_repeated_event_stays_known_however_many_others_are_sent() -> None:
     async with recording(EventRecorderConfig(max_sent=10)) as w:
         for number in range(50):
-            w.recorder.record(news(f"job-{number}"), key="Created")
-            w.recorder.record(news("job-0"), key="Created")
+            w.recorder.record(an_event(f"job-{number}"), key="Created")
+            w.recorder.record(an_event("job-0"), key="Created")
             await settle()
         assert w.recorder.dropped == 0
         assert w.server.attempts == 50
@@ -327,10 +327,10 @@ async def test_what_is_sent_again_and_again_is_remembered_however_much_comes_bet
 async def test_counts_that_are_kept_are_bounded() -> None:
     async with recording(EventRecorderConfig(max_series=10)) as w:
         for number in range(50):
-            w.recorder.record(news(f"job-{number}"), key="Stuck", is_once=False)
+            w.recorder.record(an_event(f"job-{number}"), key="Stuck", is_once=False)
             await settle()
         assert len(w.recorder._sent) == 10
-        w.recorder.record(news("job-0"), key="Stuck", is_once=False)
+        w.recorder.record(an_event("job-0"), key="Stuck", is_once=False)
         await settle()
         assert sorted(w.server.counts()) == [1] * 49 + [2]
 
@@ -339,7 +339,7 @@ async def test_ten_thousand_events_recorded_in_each_reconcile_are_sent_once() ->
     async with recording() as w:
         for _ in range(3):
             for number in range(10_000):
-                w.recorder.record(news(f"pod-{number}"), key="Pending")
+                w.recorder.record(an_event(f"pod-{number}"), key="Pending")
             await settle()
         assert w.server.attempts == 10_000
         assert w.recorder.dropped == 0
@@ -348,7 +348,7 @@ async def test_ten_thousand_events_recorded_in_each_reconcile_are_sent_once() ->
 async def test_closing_sends_what_waits() -> None:
     w = World()
     for number in range(5):
-        w.recorder.record(news(f"job-{number}"), key="Created")
+        w.recorder.record(an_event(f"job-{number}"), key="Created")
     await w.recorder.close()
     assert len(w.server.stored) == 5
     assert w.recorder.dropped == 0
@@ -357,7 +357,7 @@ async def test_closing_sends_what_waits() -> None:
 async def test_closing_writes_counts_that_waited_for_their_time() -> None:
     async with recording() as w:
         for _ in range(3):
-            w.recorder.record(news(), key="Stuck", is_once=False)
+            w.recorder.record(an_event(), key="Stuck", is_once=False)
             await settle()
         assert w.server.counts() == [1]
     assert w.server.counts() == [3]
@@ -367,10 +367,10 @@ async def test_closing_takes_no_longer_than_it_may() -> None:
     w = World()
     w.server.hold = asyncio.Event()
     for number in range(5):
-        w.recorder.record(news(f"job-{number}"), key="Created")
+        w.recorder.record(an_event(f"job-{number}"), key="Created")
     await w.recorder.close(limit=0.02)
     assert w.recorder.dropped == 5
-    w.recorder.record(news("late"), key="Created")
+    w.recorder.record(an_event("late"), key="Created")
     assert w.recorder.dropped == 6
     assert w.time.pending == 0
 
@@ -379,7 +379,7 @@ async def test_events_are_sent_to_a_server() -> None:
     answers = [refusal(409, "AlreadyExists"), whole({"count": 4}), whole({"metadata": {}})]
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         recorder = EventRecorder(api, component="tfjob-controller")
-        recorder.record(news(), key="Stuck", is_once=False)
+        recorder.record(an_event(), key="Stuck", is_once=False)
         await recorder.close()
     assert [asked.method for asked in fake.asked] == ["POST", "GET", "PATCH"]
     assert fake.asked[2].json["count"] == 5
@@ -390,7 +390,7 @@ async def test_several_senders_share_the_work() -> None:
     w = World()
     senders = [asyncio.create_task(w.recorder.run()) for _ in range(4)]
     for number in range(20):
-        w.recorder.record(news(f"job-{number}"), key="Created")
+        w.recorder.record(an_event(f"job-{number}"), key="Created")
     await settle()
     await w.recorder.close()
     await asyncio.gather(*senders)

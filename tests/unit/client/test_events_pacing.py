@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from tests.support.fake_time import FakeTime, settle
-from tests.unit.client.test_events import Server, news
+from tests.unit.client.test_events import Server, an_event
 from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound
 from tfjob.client.events import Backlog, EventRecorder, EventRecorderConfig
 from tfjob.k8s.event import Event
 
 
 def elsewhere(name: str, namespace: str) -> Event:
-    return msgspec.structs.replace(news(name), namespace=namespace)
+    return msgspec.structs.replace(an_event(name), namespace=namespace)
 
 
-async def test_event_waits_for_its_turn() -> None:
+async def test_event_waits_for_before_send() -> None:
     server, calm = Server(), asyncio.Event()
 
     async def until_calm(_: Backlog) -> None:
@@ -25,7 +25,7 @@ async def test_event_waits_for_its_turn() -> None:
     recorder = EventRecorder(server, component="c", timers=FakeTime())
     recorder.before_send = until_calm
     running = asyncio.create_task(recorder.run())
-    recorder.record(news(), key="Created")
+    recorder.record(an_event(), key="Created")
     await settle()
     assert server.stored == {}
     calm.set()
@@ -36,7 +36,7 @@ async def test_event_waits_for_its_turn() -> None:
 
 
 @pytest.mark.parametrize(("faults", "took"), [([], 2.0), ([Forbidden("no")], 0.0)])
-async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_server_is(
+async def test_before_send_gets_the_backlog_its_age_and_the_latency(
     faults: list[Exception], took: float
 ) -> None:
     server, time, known = Server(), FakeTime(), list[Backlog]()
@@ -51,7 +51,7 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
     )
     recorder.before_send = note
     for number in range(3):
-        recorder.record(news(f"job-{number}"), key="Created")
+        recorder.record(an_event(f"job-{number}"), key="Created")
     await time.advance(5.0)
     assert (recorder.due_count, recorder.oldest_seconds) == (3, 5.0)
     server.hold = asyncio.Event()
@@ -69,7 +69,7 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
     assert recorder.oldest_seconds == 0.0
 
 
-async def test_event_that_waited_for_its_turn_when_all_ends_is_sent_once() -> None:
+async def test_event_that_waits_at_shutdown_is_sent_once() -> None:
     server, calm = Server(), asyncio.Event()
 
     async def until_calm(_: Backlog) -> None:
@@ -78,7 +78,7 @@ async def test_event_that_waited_for_its_turn_when_all_ends_is_sent_once() -> No
     recorder = EventRecorder(server, component="c", timers=FakeTime())
     recorder.before_send = until_calm
     running = asyncio.create_task(recorder.run())
-    recorder.record(news(), key="Created", is_once=False)
+    recorder.record(an_event(), key="Created", is_once=False)
     await settle()
     server.hold = asyncio.Event()
     closing = asyncio.create_task(recorder.close())
@@ -148,9 +148,9 @@ async def test_event_that_gives_way_to_another_namespace_is_counted_and_leaves_n
 async def test_no_event_is_dropped_below_fifty_thousand() -> None:
     recorder = EventRecorder(Server(), component="c", timers=FakeTime())
     for number in range(50_000):
-        recorder.record(news(f"job-{number}"), key="Created")
+        recorder.record(an_event(f"job-{number}"), key="Created")
     assert recorder.dropped == 0
-    recorder.record(news("one-too-many"), key="Created")
+    recorder.record(an_event("one-too-many"), key="Created")
     assert recorder.dropped == 1
 
 

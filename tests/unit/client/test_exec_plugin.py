@@ -41,7 +41,7 @@ class Program:
         return ExecPlugin(spec, cluster={"server": "https://one"})
 
     @property
-    def told(self) -> list[object]:
+    def inputs(self) -> list[object]:
         return [msgspec.json.decode(line) for line in self._runs.read_text().splitlines()]
 
 
@@ -50,7 +50,7 @@ async def test_many_requests_at_once_run_the_program_once(tmp_path: Path) -> Non
     plugin = program.plugin()
     headers = await asyncio.gather(*(plugin.header() for _ in range(5)))
     assert headers == ["Bearer token-1"] * 5
-    assert len(program.told) == 1
+    assert len(program.inputs) == 1
 
 
 async def test_a_rejected_token_is_fetched_again_once_for_all_who_were_rejected(
@@ -71,7 +71,7 @@ async def test_the_plugin_gets_its_version_and_the_cluster_if_it_asks_for_it(
 ) -> None:
     program = Program(tmp_path)
     await program.plugin(version=version, provide_cluster_info=True).header()
-    assert program.told == [
+    assert program.inputs == [
         {
             "apiVersion": f"{GROUP}/{version}",
             "kind": "ExecCredential",

@@ -156,7 +156,7 @@ async def test_one_waiter_of_a_key_can_leave_without_the_others() -> None:
     assert await stays == "a"
 
 
-async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> None:
+async def test_waiter_cancelled_when_its_slot_is_granted_passes_the_slot_on() -> None:
     work = Work(1)
     running, unlucky, lucky = (work.ask(key) for key in "abc")
     await settle()
@@ -204,7 +204,7 @@ async def test_no_place_is_lost_or_made_whatever_happens(
     await asyncio.gather(*fresh)
 
 
-async def test_pool_is_calm_while_nobody_waits_for_a_place() -> None:
+async def test_pool_is_idle_while_nobody_waits() -> None:
     work = Work(1)
     await work.pool.wait_until_idle(within=0.0)
     assert work.has_calm()
@@ -232,7 +232,7 @@ async def test_a_waiter_continues_after_its_time_limit_under_constant_load() -> 
     assert [await task for task in tasks] == ["a", "b"]
 
 
-async def test_one_that_waits_no_longer_does_not_disturb_the_calm() -> None:
+async def test_cancelled_waiter_does_not_keep_the_pool_busy() -> None:
     work = Work(1)
     first, second = work.ask("a"), work.ask("b")
     await settle()

@@ -78,13 +78,13 @@ def test_a_bucket_that_lets_nothing_through_is_rejected(rate: float, burst: int)
 
 
 @pytest.mark.parametrize("distance", [0.001, 0.05, 2.0])
-def test_server_that_answers_as_quickly_as_ever_is_not_left_alone(distance: float) -> None:
+def test_usual_latency_causes_no_delay(distance: float) -> None:
     delay = AdaptiveDelay()
     assert delay.after(distance) == 0.0
     assert delay.after(distance + TOLERANCE / 2) == 0.0
 
 
-def test_the_later_an_answer_the_longer_the_rest_up_to_a_bound() -> None:
+def test_delay_grows_with_the_latency_up_to_a_limit() -> None:
     delay = AdaptiveDelay()
     delay.after(0.01)
     late = 0.002
@@ -92,14 +92,14 @@ def test_the_later_an_answer_the_longer_the_rest_up_to_a_bound() -> None:
     assert delay.after(30.0) == MAX_DELAY
 
 
-def test_a_first_answer_that_was_late_does_not_count_for_long() -> None:
+def test_slow_first_response_does_not_count_for_long() -> None:
     delay = AdaptiveDelay()
     assert delay.after(0.5) == 0.0
     assert delay.after(0.01) == 0.0
     assert delay.after(0.5) == MAX_DELAY
 
 
-def test_server_that_has_moved_away_is_not_left_alone_for_ever() -> None:
+def test_baseline_adapts_to_a_permanently_higher_latency() -> None:
     delay = AdaptiveDelay()
     delay.after(0.001)
     rests = [delay.after(0.1) for _ in range(500)]

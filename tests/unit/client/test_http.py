@@ -88,7 +88,7 @@ async def test_a_patch_says_what_kind_it_is(content_type: str) -> None:
     assert asked.query == {"fieldManager": "me"}
 
 
-async def test_delete_names_the_object_that_is_meant() -> None:
+async def test_delete_sends_preconditions() -> None:
     async with connected(whole({}), whole({})) as (api, fake):
         await api.delete(f"{PODS}/p")
         await api.delete(
@@ -111,7 +111,7 @@ async def test_a_body_can_be_had_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("body", ["<html>hello</html>", "", '{"metadata": 3}'])
-async def test_an_answer_of_another_kind_is_trouble_not_success(body: str) -> None:
+async def test_response_of_another_type_is_an_error(body: str) -> None:
     async with connected(text(body, status=200)) as (api, _):
         with pytest.raises(ServerTimeout, match="cannot be decoded as PartialObjectMetadata"):
             await api.create(PODS, {}, decode=PartialObjectMetadata)
@@ -126,7 +126,7 @@ async def test_a_log_can_be_followed() -> None:
     assert fake.asked[0].query == {"follow": "true"}
 
 
-async def test_a_client_that_never_asked_closes_in_peace() -> None:
+async def test_client_without_requests_can_be_closed() -> None:
     await Api(Config(server="http://127.0.0.1:1")).close()
 
 

@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import settle
-from tfjob.client.informer import Informer
+from tfjob.client.informer import Informer, Progress, is_older, number
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, Progressed, Replaced
 from tfjob.k8s.meta import ObjectMeta
 
-Told = list[tuple[str | None, str | None]]
+Changes = list[tuple[str | None, str | None]]
 
 
 class Thing(msgspec.Struct, frozen=True):
@@ -28,16 +29,16 @@ def text(item: Thing | None) -> str | None:
     return None if item is None else f"{item.metadata.name}{item.metadata.resource_version}"
 
 
-class Fed:
+class FedInformer:
     """An informer with events from the test, and the changes it reported."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event[Thing]] = asyncio.Queue()
-        self.told: Told = []
+        self.changes: Changes = []
         self.informer = Informer(
             self,
             store=Store[Thing](),
-            on_change=lambda old, new: self.told.append((text(old), text(new))),
+            on_change=lambda old, new: self.changes.append((text(old), text(new))),
         )
 
     async def events(self) -> AsyncGenerator[Event[Thing]]:
@@ -60,72 +61,72 @@ class Fed:
 
 
 async def test_changes_are_reported_as_old_and_new_object() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(
         Replaced([thing("a", "1")], "1"),
         Changed(thing("b", "2")),
         Changed(thing("a", "3")),
         Deleted(("ns", "b"), "4"),
     )
-    assert fed.told == [(None, "a1"), (None, "b2"), ("a1", "a3"), ("b2", None)]
+    assert fed.changes == [(None, "a1"), (None, "b2"), ("a1", "a3"), ("b2", None)]
     assert fed.stored == {"a3"}
 
 
 async def test_an_equal_version_is_not_reported() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(Replaced([thing("a", "1")], "1"), Changed(thing("a", "1")))
     await fed.feed(Replaced([thing("a", "1")], "1"))
-    assert fed.told == [(None, "a1")]
+    assert fed.changes == [(None, "a1")]
 
 
-async def test_a_new_state_tells_what_vanished_meanwhile() -> None:
-    fed = Fed()
+async def test_list_reports_objects_that_were_deleted_meanwhile() -> None:
+    fed = FedInformer()
     await fed.feed(
         Replaced([thing("a", "1"), thing("b", "2"), thing("c", "3")], "3"),
         Replaced([thing("a", "1"), thing("c", "9"), thing("d", "8")], "9"),
     )
-    assert fed.told[3:] == [("b2", None), ("c3", "c9"), (None, "d8")]
+    assert fed.changes[3:] == [("b2", None), ("c3", "c9"), (None, "d8")]
     assert fed.stored == {"a1", "c9", "d8"}
 
 
-async def test_what_could_not_be_read_is_not_taken_for_vanished() -> None:
-    fed = Fed()
+async def test_object_that_could_not_be_decoded_does_not_count_as_deleted() -> None:
+    fed = FedInformer()
     await fed.feed(Replaced([thing("a", "1")], "1"), Replaced([], "2", frozenset({("ns", "a")})))
     assert fed.stored == {"a1"}
 
 
 async def test_an_object_recreated_under_its_name_is_reported_as_deleted_and_new() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(
         Replaced([thing("a", "1", uid="u1")], "1"), Replaced([thing("a", "5", uid="u2")], "5")
     )
-    assert fed.told == [(None, "a1"), ("a1", None), (None, "a5")]
+    assert fed.changes == [(None, "a1"), ("a1", None), (None, "a5")]
 
 
-async def test_replayed_events_do_not_turn_the_store_back() -> None:
-    fed = Fed()
+async def test_replayed_events_do_not_revert_the_store() -> None:
+    fed = FedInformer()
     await fed.feed(
         Replaced([thing("a", "7")], "7"), Changed(thing("a", "3")), Deleted(("ns", "a"), "5")
     )
     assert fed.stored == {"a7"}
-    assert fed.told == [(None, "a7")]
+    assert fed.changes == [(None, "a7")]
 
 
-async def test_a_state_from_before_a_restore_is_believed() -> None:
-    fed = Fed()
+async def test_list_from_before_a_restore_replaces_the_store() -> None:
+    fed = FedInformer()
     await fed.feed(Replaced([thing("a", "90")], "90"), Replaced([thing("a", "7")], "7"))
     assert fed.stored == {"a7"}
 
 
 async def test_it_is_synced_once_the_whole_state_is_stored() -> None:
-    fed = Fed()
+    fed = FedInformer()
     assert not fed.informer.has_synced.is_set()
     await fed.feed(Replaced([], "1"))
     assert fed.informer.has_synced.is_set()
 
 
 async def test_a_writer_sees_its_own_write_come_back() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(Replaced([], "1"))
     await fed.feed(Changed(thing("b", "4")))
     assert not fed.informer.is_caught_up(("ns", "a"), "5")
@@ -134,13 +135,13 @@ async def test_a_writer_sees_its_own_write_come_back() -> None:
 
 
 async def test_a_bookmark_shows_that_a_write_has_passed() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(Replaced([], "1"), Progressed("9"))
     assert fed.informer.is_caught_up(("ns", "a"), "8")
 
 
 async def test_versions_that_are_no_numbers_are_met_in_the_object_itself() -> None:
-    fed = Fed()
+    fed = FedInformer()
     await fed.feed(Replaced([thing("a", "x-1")], "x-9"))
     assert fed.informer.is_caught_up(("ns", "a"), "x-1")
     assert not fed.informer.is_caught_up(("ns", "a"), "x-2")
@@ -153,7 +154,7 @@ moves = st.lists(
 
 @given(moves=moves)
 async def test_reported_changes_add_up_to_the_store(moves: list[tuple[str, str]]) -> None:
-    fed = Fed()
+    fed = FedInformer()
     server: dict[str, Thing] = {}
     events: list[Event[Thing]] = [Replaced([], "0")]
     for version, (kind, name) in enumerate(moves, start=1):
@@ -168,6 +169,45 @@ async def test_reported_changes_add_up_to_the_store(moves: list[tuple[str, str]]
             events.append(Replaced(list(server.values()), str(version)))
     await fed.feed(*events)
     counted: set[str | None] = set()
-    for old, new in fed.told:
+    for old, new in fed.changes:
         counted = (counted - {old}) | ({new} - {None})
     assert fed.stored == {text(item) for item in server.values()} == counted
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("10", "10", False),
+        ("a", "b", False),
+        ("9", "b", False),
+        ("", "1", False),
+        ("²", "9", False),
+    ],
+)
+def test_only_numbers_can_be_older(version: str, than: str, older: bool) -> None:
+    assert is_older(version, than) is older
+
+
+def test_older_versions_count_as_seen() -> None:
+    progress = Progress()
+    assert not progress.reaches("1")
+    progress.advance("10")
+    assert progress.reaches("9")
+    assert progress.reaches("10")
+    assert not progress.reaches("11")
+
+
+def test_versions_that_are_not_numbers_are_compared_for_equality() -> None:
+    progress = Progress()
+    progress.advance("v-c")
+    assert not progress.reaches("v-b")
+    progress.advance("v-b")
+    assert progress.reaches("v-b")
+
+
+@given(text=st.text(max_size=10))
+def test_any_version_is_a_number_or_none(text: str) -> None:
+    value = number(text)
+    assert value is None or value >= 0

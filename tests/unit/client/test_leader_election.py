@@ -29,7 +29,7 @@ async def test_the_first_candidate_creates_the_lease_and_leads() -> None:
     }
 
 
-async def test_who_cannot_reach_the_server_does_not_lead_and_says_so_once(
+async def test_candidate_without_a_server_does_not_lead_and_logs_it_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with election() as w:
@@ -43,11 +43,11 @@ async def test_who_cannot_reach_the_server_does_not_lead_and_says_so_once(
             w.server.is_away = False
             await w.advance(4)
             assert first.leads()
-    told = [record.msg for record in caplog.records if record.msg == "lease request failed"]
-    assert len(told) == 2
+    logged = [record.msg for record in caplog.records if record.msg == "lease request failed"]
+    assert len(logged) == 2
 
 
-async def test_whoever_stops_running_stops_leading() -> None:
+async def test_candidate_that_stops_is_no_longer_leader() -> None:
     async with election() as w:
         first = w.candidate("a")
         await w.advance(1)
@@ -263,7 +263,7 @@ async def test_a_lease_taken_by_force_is_given_up_at_once() -> None:
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": 7}, {"leaseDurationSeconds": "x"}])
-async def test_a_spoilt_lease_is_free(spec: object) -> None:
+async def test_malformed_lease_is_free(spec: object) -> None:
     async with election() as w:
         w.server.lease = {"metadata": {"name": "it", "resourceVersion": "5"}, "spec": spec}
         first = w.candidate("a")
@@ -271,7 +271,7 @@ async def test_a_spoilt_lease_is_free(spec: object) -> None:
         assert first.leads()
 
 
-async def test_what_else_the_lease_holds_stays() -> None:
+async def test_other_fields_of_the_lease_are_kept() -> None:
     async with election() as w:
         metadata = {"name": "it", "resourceVersion": "5", "labels": {"keep": "me"}}
         w.server.lease = {"metadata": metadata, "spec": {"holderIdentity": "", "strategy": "Old"}}
@@ -313,7 +313,7 @@ async def test_of_many_candidates_one_leads_through_every_trouble() -> None:
 @pytest.mark.parametrize(
     ("duration", "deadline", "retry"), [(10, 10.0, 2.0), (15, 2.0, 2.0), (15, 10.0, 0.0)]
 )
-def test_terms_under_which_two_could_lead_are_rejected(
+def test_durations_that_allow_two_leaders_are_rejected(
     duration: int, deadline: float, retry: float
 ) -> None:
     with pytest.raises(ValueError, match="retry_period < renew_deadline < duration"):

@@ -122,7 +122,7 @@ async def test_a_create_whose_answer_breaks_off_is_not_sent_again() -> None:
     assert len(fake.asked) == 1
 
 
-async def test_a_server_that_is_not_there_surely_did_nothing() -> None:
+async def test_request_to_an_unreachable_server_was_surely_not_executed() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -194,7 +194,7 @@ class Broken(Stubborn):
         raise ConfigError("log in first")
 
 
-async def test_credentials_that_cannot_be_had_are_an_answer_of_their_own() -> None:
+async def test_unavailable_credentials_are_a_separate_error() -> None:
     transport = Transport(
         Config(server="http://127.0.0.1:1", credentials=Broken()), tuning=ClientConfig()
     )
@@ -265,35 +265,35 @@ async def test_leaving_a_stream_early_frees_its_connection() -> None:
 
 
 async def test_each_exchange_is_reported_to_the_hook() -> None:
-    told: list[tuple[str, str, int]] = []
+    reported: list[tuple[str, str, int]] = []
     answers = [refusal(429, "TooManyRequests", Retry_After="1"), whole({})]
     async with FakeApi(answers) as fake:
         transport = Transport(
             Config(server=fake.url),
             tuning=ClientConfig(),
-            on_request=lambda verb, resource, code, _: told.append((verb, resource, code)),
+            on_request=lambda verb, resource, code, _: reported.append((verb, resource, code)),
             timing=Instant().timing,
         )
         await transport.send(READ)
         await transport.close()
-    assert told == [("get", "nodes", 429), ("get", "nodes", 200)]
+    assert reported == [("get", "nodes", 429), ("get", "nodes", 200)]
 
 
 async def test_an_exchange_without_a_response_is_reported_too_with_its_time() -> None:
-    told: list[tuple[int, float]] = []
+    reported: list[tuple[int, float]] = []
     ticks = itertools.count(100.0, 7.0)
     async with FakeApi([]) as ended:
         url = ended.url
     transport = Transport(
         Config(server=url),
         tuning=ClientConfig(),
-        on_request=lambda _verb, _resource, code, seconds: told.append((code, seconds)),
+        on_request=lambda _verb, _resource, code, seconds: reported.append((code, seconds)),
         timing=Timing(clock=lambda: next(ticks)),
     )
     with pytest.raises(errors.Unreachable):
         await transport.send(READ)
     await transport.close()
-    assert told == [(0, 7.0)]
+    assert reported == [(0, 7.0)]
 
 
 async def test_the_throttle_is_asked_before_each_exchange() -> None:

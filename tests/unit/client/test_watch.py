@@ -241,10 +241,10 @@ class Limits:
     ) -> AsyncIterator[Stream]:
         assert path
         assert params
-        yield Told(self, idle)
+        yield InitialState(self, idle)
 
 
-class Told(Stream):
+class InitialState(Stream):
     """A stream with the initial state in one chunk."""
 
     def __init__(self, limits: Limits, idle: float | None) -> None:

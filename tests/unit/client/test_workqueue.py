@@ -147,7 +147,7 @@ async def test_chance_spreads_retries_within_the_limit() -> None:
     assert max(delays) == 300.0
 
 
-async def test_closing_sends_workers_home_and_leaves_no_timer() -> None:
+async def test_closing_ends_the_workers_and_leaves_no_timer() -> None:
     time = FakeTime()
     queue = WorkQueue[str](timers=time)
     workers = [asyncio.create_task(queue.get()) for _ in range(3)]
@@ -167,7 +167,7 @@ async def test_closing_sends_workers_home_and_leaves_no_timer() -> None:
         await queue.get()
 
 
-async def test_a_worker_that_is_cancelled_as_it_is_woken_passes_the_word_on() -> None:
+async def test_key_of_a_worker_cancelled_on_wake_up_goes_to_another() -> None:
     queue = WorkQueue[str]()
     first, second = (asyncio.create_task(queue.get()) for _ in range(2))
     await settle()
@@ -252,7 +252,7 @@ async def play(model: Model, moves: list[tuple[str, str]]) -> None:
 
 
 @given(moves=actions)
-async def test_never_two_workers_on_one_key_and_no_run_unasked(
+async def test_no_key_has_two_workers_or_runs_without_an_add(
     moves: list[tuple[str, str]],
 ) -> None:
     await play(Model(), moves)

@@ -18,7 +18,7 @@ BOARD = ChildApi("Board", "toy.example", "v1", "boards")
         ("Board", "/apis/toy.example/v1/namespaces/n/boards", "board"),
     ],
 )
-def test_kind_has_a_place_and_a_noun(name: str, path: str, noun: str) -> None:
+def test_kind_has_a_resource_and_a_noun(name: str, path: str, noun: str) -> None:
     found = Kinds([BOARD]).of(name, a_job())
     assert (found.resource.collection("n"), found.noun) == (path, noun)
 
@@ -30,7 +30,7 @@ def test_kind_has_a_place_and_a_noun(name: str, path: str, noun: str) -> None:
         ("scheduler-plugins-scheduler", "scheduling.x-k8s.io/v1alpha1"),
     ],
 )
-def test_group_lives_where_its_scheduler_looks(scheduler: str, group: str) -> None:
+def test_api_of_a_pod_group_depends_on_its_scheduler(scheduler: str, group: str) -> None:
     job = a_job("W2", Settings(gang_scheduler_name=scheduler))
     path = Kinds().of("PodGroup", job).resource.collection("n")
     assert path == f"/apis/{group}/namespaces/n/podgroups"

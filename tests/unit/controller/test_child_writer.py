@@ -24,7 +24,7 @@ POD = Create(ChildKind.POD, "j-worker-0", "Worker", 0)
 POD_PATH = f"{CORE}/pods/j-worker-0"
 
 
-async def carried_out(harness: ControllerHarness, plan: Plan) -> Report:
+async def applied(harness: ControllerHarness, plan: Plan) -> Report:
     await harness.look()
     snapshot = await harness.reader.read(KEY)
     assert isinstance(snapshot, Snapshot)
@@ -42,13 +42,13 @@ def foreign_pod(**metadata: object) -> Json:
     }
 
 
-async def test_pod_of_somebody_else_under_our_name_is_an_error_and_stays(
+async def test_foreign_pod_with_the_name_of_a_child_is_an_error_and_is_kept(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
         theirs = await harness.server.make(f"{CORE}/pods", foreign_pod())
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert len(report.errors) == 1
         stored = await harness.server.ask("GET", POD_PATH)
         assert stored["metadata"]["uid"] == theirs["metadata"]["uid"]
@@ -57,31 +57,31 @@ async def test_pod_of_somebody_else_under_our_name_is_an_error_and_stays(
         assert 'pods "j-worker-0" already exists' in told[0][2]
 
 
-async def test_pod_that_is_on_its_way_out_is_waited_for(
+async def test_create_waits_for_a_terminating_pod_of_that_name(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
         await harness.server.make(f"{CORE}/pods", foreign_pod(finalizers=["example.com/wait"]))
         await harness.server.ask("DELETE", POD_PATH)
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert (report.errors, report.retries_soon) == ([], True)
 
 
-async def test_pod_of_our_own_counts_as_created_with_its_version(
+async def test_existing_pod_of_the_job_counts_as_created(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await carried_out(harness, Plan(creates=[POD]))
+        await applied(harness, Plan(creates=[POD]))
         stored = await harness.server.ask("GET", POD_PATH)
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert report.errors == []
         assert report.versions == {"Pod": stored["metadata"]["resourceVersion"]}
         assert harness.counted("created_pods_total") == 1
 
 
-async def test_pod_that_vanishes_between_two_looks_is_waited_for(
+async def test_create_is_retried_if_the_conflicting_pod_disappears(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -90,32 +90,32 @@ async def test_pod_that_vanishes_between_two_looks_is_waited_for(
         harness.server.refuse = lambda request: (
             NotFound("gone") if request.verb == "get" and request.path == POD_PATH else None
         )
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert (report.errors, report.retries_soon) == ([], True)
 
 
-async def test_relabelled_pod_of_ours_is_released_and_its_name_stays_taken(
+async def test_relabelled_pod_is_released_and_keeps_its_name(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await carried_out(harness, Plan(creates=[POD]))
+        await applied(harness, Plan(creates=[POD]))
         pod = await harness.server.ask("GET", POD_PATH)
         pod["metadata"]["labels"] = {"app": "other"}
         await harness.server.ask("PUT", POD_PATH, pod)
         harness.stores.pods.remove(("default", "j-worker-0"))
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert len(report.errors) == 1
         stored = await harness.server.ask("GET", POD_PATH)
         assert "ownerReferences" not in stored["metadata"]
 
 
-async def test_release_that_fails_stops_no_other_child(
+async def test_failed_release_does_not_stop_other_children(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W2")
-        await carried_out(harness, Plan(creates=[POD]))
+        await applied(harness, Plan(creates=[POD]))
         pod = await harness.server.ask("GET", POD_PATH)
         pod["metadata"]["labels"] = {"app": "other"}
         await harness.server.ask("PUT", POD_PATH, pod)
@@ -123,25 +123,25 @@ async def test_release_that_fails_stops_no_other_child(
             Transient("500") if request.verb == "patch" else None
         )
         other = Create(ChildKind.POD, "j-worker-1", "Worker", 1)
-        report = await carried_out(harness, Plan(creates=[POD, other]))
+        report = await applied(harness, Plan(creates=[POD, other]))
         assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
         assert Transient in {type(error) for error in report.errors}
 
 
 @pytest.mark.scenario("R46")
-async def test_only_the_pod_that_was_meant_is_deleted(
+async def test_pod_with_another_uid_is_not_deleted(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await carried_out(harness, Plan(creates=[POD]))
-        report = await carried_out(
+        await applied(harness, Plan(creates=[POD]))
+        report = await applied(
             harness, Plan(deletes=[Delete("Pod", "j-worker-0", "old-uid", Rule.SCALE_DOWN)])
         )
         assert report.errors == []
         assert await harness.server.names("pods") == ["j-worker-0"]
         assert harness.counted("deleted_pods_total") == 0
-        absent = await carried_out(
+        absent = await applied(
             harness, Plan(deletes=[Delete("Pod", "j-worker-7", "x", Rule.SCALE_DOWN)])
         )
         assert absent.errors == []
@@ -150,12 +150,12 @@ async def test_only_the_pod_that_was_meant_is_deleted(
 async def test_rejected_delete_is_reported(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await carried_out(harness, Plan(creates=[POD]))
+        await applied(harness, Plan(creates=[POD]))
         uid = (await harness.server.ask("GET", POD_PATH))["metadata"]["uid"]
         harness.server.refuse = lambda request: (
             Forbidden("not you") if request.verb == "delete" else None
         )
-        report = await carried_out(
+        report = await applied(
             harness, Plan(deletes=[Delete("Pod", "j-worker-0", uid, Rule.SCALE_DOWN)])
         )
         assert [error.message for error in report.errors] == ["not you"]
@@ -164,18 +164,18 @@ async def test_rejected_delete_is_reported(controller: Opened[ControllerHarness]
         assert any(reason == "FailedDeletePod" for _, reason, _ in told)
 
 
-async def test_a_decision_that_is_carried_out_is_logged_and_recorded_with_its_rule(
+async def test_writes_are_logged_and_recorded_with_their_rule(
     controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
         with caplog.at_level(logging.INFO, logger="tfjob"):
-            await carried_out(harness, Plan(creates=[POD]))
+            await applied(harness, Plan(creates=[POD]))
             uid = (await harness.server.ask("GET", POD_PATH))["metadata"]["uid"]
             going = Delete("Pod", "j-worker-0", uid, Rule.SCALE_DOWN)
-            await carried_out(harness, Plan(deletes=[going]))
+            await applied(harness, Plan(deletes=[going]))
             again = msgspec.structs.replace(POD, rule=Rule.DISRUPTION)
-            await carried_out(harness, Plan(creates=[again]))
+            await applied(harness, Plan(creates=[again]))
         lines = [
             (record.getMessage(), facts["namespace"], facts["job"], facts["child"], facts["rule"])
             for record in caplog.records
@@ -195,7 +195,7 @@ async def test_a_decision_that_is_carried_out_is_logged_and_recorded_with_its_ru
         }
 
 
-async def test_misspelt_field_of_a_template_is_rejected_in_the_servers_words(
+async def test_misspelt_template_field_is_reported_with_the_message_of_the_server(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -204,7 +204,7 @@ async def test_misspelt_field_of_a_template_is_rejected_in_the_servers_words(
         containers[0]["imagePulPolicy"] = "Always"
         path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/j"
         assert (await harness.server.ask("PUT", path, job))["code"] == 200
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert 'unknown field "spec.containers[0].imagePulPolicy"' in report.errors[0].message
         assert await harness.server.names("pods") == []
 
@@ -219,36 +219,36 @@ async def test_terminating_namespace_is_not_retried_and_not_reported(
     async with controller as harness:
         await harness.submit("W1")
         harness.server.refuse = refuse
-        report = await carried_out(harness, Plan(creates=[POD]))
+        report = await applied(harness, Plan(creates=[POD]))
         assert report.namespace_terminating
         assert await harness.told() == []
 
 
-async def test_newest_version_of_each_kind_is_what_is_waited_for(
+async def test_newest_version_of_each_kind_is_reported(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W12")
         creates = [Create(ChildKind.POD, f"j-worker-{n}", "Worker", n) for n in range(12)]
-        report = await carried_out(harness, Plan(creates=creates))
+        report = await applied(harness, Plan(creates=creates))
         pods = await harness.server.ask("GET", f"{CORE}/pods")
         versions = [int(pod["metadata"]["resourceVersion"]) for pod in pods["items"]]
         assert report.versions == {"Pod": str(max(versions))}
 
 
 @pytest.mark.parametrize("name", ["j-worker-0", "j-worker-9"])
-async def test_update_of_a_child_that_changed_hands_is_tried_later(
+async def test_update_of_a_replaced_child_is_retried(
     controller: Opened[ControllerHarness], name: str
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await carried_out(harness, Plan(creates=[POD]))
+        await applied(harness, Plan(creates=[POD]))
         update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
-        report = await carried_out(harness, Plan(updates=[update]))
+        report = await applied(harness, Plan(updates=[update]))
         assert (report.errors, report.retries_soon) == ([], True)
 
 
-async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
+async def test_reported_error_is_that_of_the_first_child_in_plan_order(
     controller: Opened[ControllerHarness],
 ) -> None:
     def refuse(request: Request) -> ApiError | None:
@@ -260,31 +260,27 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
         await harness.submit("W2")
         harness.server.refuse = refuse
         creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
-        assert (
-            await carried_out(harness, Plan(creates=creates))
-        ).first_create_error == "no room for 0"
+        assert (await applied(harness, Plan(creates=creates))).first_create_error == "no room for 0"
         harness.elapsed += MAX_BACKOFF
         creates.reverse()
-        assert (
-            await carried_out(harness, Plan(creates=creates))
-        ).first_create_error == "no room for 1"
-        assert (await carried_out(harness, Plan())).first_create_error == ""
+        assert (await applied(harness, Plan(creates=creates))).first_create_error == "no room for 1"
+        assert (await applied(harness, Plan())).first_create_error == ""
 
 
-async def test_companion_of_our_own_counts_as_created_whatever_its_labels_say(
+async def test_existing_companion_counts_as_created_whatever_its_labels(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         job = await harness.submit("W1")
         body = child("Service", "beside", job)
         stored = await harness.server.make(f"{CORE}/services", body)
-        report = await carried_out(harness, Plan(creates=[Create("Service", "beside", body=body)]))
+        report = await applied(harness, Plan(creates=[Create("Service", "beside", body=body)]))
         assert report.errors == []
         found = await harness.server.ask("GET", f"{CORE}/services/beside")
         assert found["metadata"]["ownerReferences"] == stored["metadata"]["ownerReferences"]
 
 
-async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(
+async def test_jobs_of_one_name_in_two_apis_do_not_share_a_lane(
     controller: Opened[ControllerHarness],
 ) -> None:
     order: list[str] = []
@@ -343,7 +339,7 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
     assert order.index("/api/v1/namespaces/small/pods/p") < 3
 
 
-async def test_names_that_others_have_taken_stop_the_group_after_a_few(
+async def test_group_backs_off_after_several_name_conflicts(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:

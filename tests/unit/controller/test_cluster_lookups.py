@@ -40,16 +40,16 @@ NODE = "/api/v1/nodes/a"
 HIGH = "/apis/scheduling.k8s.io/v1/priorityclasses/high"
 
 
-async def test_node_that_the_cluster_does_not_know_is_lost() -> None:
+async def test_missing_node_is_lost() -> None:
     cluster = Cluster({NODE: {}})
     assert await cluster.facts.lost_nodes(["a", "b", ""]) == {"b"}
 
 
-async def test_node_that_may_not_be_asked_about_is_not_lost() -> None:
+async def test_node_that_may_not_be_read_is_not_lost() -> None:
     assert await Cluster({NODE: Forbidden("no")}).facts.lost_nodes(["a"]) == frozenset()
 
 
-async def test_answer_is_remembered_for_a_while() -> None:
+async def test_result_is_cached_for_a_while() -> None:
     cluster = Cluster({NODE: {}})
     await cluster.facts.lost_nodes(["a"])
     cluster.time = CACHE_SECONDS - 1
@@ -60,7 +60,7 @@ async def test_answer_is_remembered_for_a_while() -> None:
     assert len(cluster.asked) == 2
 
 
-async def test_trouble_is_no_answer_and_is_not_remembered() -> None:
+async def test_failed_lookup_is_raised_and_not_cached() -> None:
     cluster = Cluster({NODE: Transient("500")})
     with pytest.raises(Transient):
         await cluster.facts.lost_nodes(["a"])
@@ -68,21 +68,21 @@ async def test_trouble_is_no_answer_and_is_not_remembered() -> None:
     assert await cluster.facts.lost_nodes(["a"]) == frozenset()
 
 
-async def test_priority_is_that_of_the_class_or_none() -> None:
+async def test_priority_of_a_missing_class_is_0() -> None:
     cluster = Cluster({HIGH: {"value": 7}})
     assert await cluster.facts.priorities(["high", "absent"]) == {"high": 7, "absent": 0}
     assert await cluster.facts.priorities(["high"]) == {"high": 7}
     assert cluster.asked.count(HIGH) == 1
 
 
-async def test_what_is_remembered_is_bounded() -> None:
+async def test_cache_is_bounded() -> None:
     cluster = Cluster({})
     names = [f"n{number}" for number in range(2500)]
     assert await cluster.facts.lost_nodes(names) == set(names)
     assert len(cluster.facts._nodes._values) <= 1000
 
 
-async def test_oldest_answer_is_dropped_for_a_new_one() -> None:
+async def test_oldest_cache_entry_is_dropped_first() -> None:
     cluster = Cluster({})
     for number in range(1001):
         await cluster.facts.lost_nodes([f"n{number}"])
@@ -93,7 +93,7 @@ async def test_oldest_answer_is_dropped_for_a_new_one() -> None:
     assert cluster.asked == ["/api/v1/nodes/n0"]
 
 
-async def test_several_nodes_are_asked_about_at_once_but_not_all() -> None:
+async def test_concurrent_lookups_are_limited() -> None:
     cluster = Cluster({})
     cluster.hold = asyncio.Event()
     names = [f"n{number}" for number in range(40)]
@@ -105,7 +105,7 @@ async def test_several_nodes_are_asked_about_at_once_but_not_all() -> None:
     assert len(cluster.asked) == 40
 
 
-async def test_trouble_with_one_node_loses_no_answer_about_another() -> None:
+async def test_failed_lookup_of_one_node_does_not_lose_the_others() -> None:
     cluster = Cluster({NODE: Transient("500")})
     with pytest.raises(Transient):
         await cluster.facts.lost_nodes(["a", "b", "c"])
@@ -115,11 +115,11 @@ async def test_trouble_with_one_node_loses_no_answer_about_another() -> None:
     assert cluster.asked == [NODE]
 
 
-async def test_events_hold_up_no_question_about_a_node() -> None:
+async def test_event_lookups_do_not_delay_node_lookups() -> None:
     cluster = Cluster({NODE: {}})
     cluster.hold = asyncio.Event()
     reads = [
-        asyncio.create_task(cluster.facts.pod_events(f"n{number}", uid=f"u{number}", turn="0"))
+        asyncio.create_task(cluster.facts.pod_events(f"n{number}", uid=f"u{number}", period="0"))
         for number in range(40)
     ]
     await settle()

@@ -40,7 +40,7 @@ def meta_of(stored: Json) -> ObjectMeta:
     return found.metadata
 
 
-async def test_orphan_is_adopted_beside_its_other_owners(
+async def test_adopted_orphan_keeps_its_other_owners(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -55,7 +55,7 @@ async def test_orphan_is_adopted_beside_its_other_owners(
         assert await owners(harness) == ["other"]
 
 
-async def test_job_that_is_gone_or_another_one_adopts_nothing(
+async def test_deleted_or_replaced_job_adopts_nothing(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -69,7 +69,7 @@ async def test_job_that_is_gone_or_another_one_adopts_nothing(
         assert not await controller_refs.may_adopt(harness.server.api, job.owner, path)
 
 
-async def test_job_on_its_way_out_adopts_nothing(controller: Opened[ControllerHarness]) -> None:
+async def test_terminating_job_adopts_nothing(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         stored = await harness.submit()
         stored["metadata"]["finalizers"] = ["example.com/wait"]
@@ -79,7 +79,7 @@ async def test_job_on_its_way_out_adopts_nothing(controller: Opened[ControllerHa
         assert not await controller_refs.may_adopt(harness.server.api, job.owner, f"{JOBS}/j")
 
 
-async def test_another_pod_of_the_same_name_is_left_alone(
+async def test_pod_with_another_uid_is_left_alone(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -93,7 +93,7 @@ async def test_another_pod_of_the_same_name_is_left_alone(
         assert await owners(harness) == []
 
 
-async def test_refusal_is_passed_on(controller: Opened[ControllerHarness]) -> None:
+async def test_refused_patch_is_raised(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         await harness.submit()
         pod = meta_of(await harness.server.make(f"{CORE}/pods", POD))

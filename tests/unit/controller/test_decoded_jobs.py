@@ -1,4 +1,4 @@
-"""A job counts as checked and as decoded exactly as long as it stays what it was."""
+"""A job counts as checked and as decoded only until it changes."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_job_is_checked_once_whatever_its_status_becomes() -> None:
     assert jobs.is_checked(stored(status={"startTime": "x"}, resourceVersion="2"))
 
 
-def test_decoded_job_is_handed_over_once() -> None:
+def test_decoded_job_is_returned_once() -> None:
     jobs = kept()
     later = stored(status={"startTime": "x"}, resourceVersion="2")
     assert [jobs.take(later, SETTINGS), jobs.take(later, SETTINGS)] == [decoded(), None]
@@ -71,31 +71,31 @@ def test_changed_job_is_checked_and_decoded_again(changed: JobObject) -> None:
     assert jobs.take(changed, SETTINGS) is None
 
 
-def test_newly_checked_job_is_not_the_one_decoded_before() -> None:
+def test_checking_a_job_drops_its_decoded_form() -> None:
     jobs = kept()
     jobs.mark_checked(stored(annotations={"a": "b"}))
     assert jobs.take(stored(annotations={"a": "b"}), SETTINGS) is None
 
 
-def test_nothing_is_kept_of_a_job_that_is_gone() -> None:
+def test_deleted_job_leaves_no_state() -> None:
     jobs = kept()
     jobs.forget("u")
     assert not jobs.is_checked(stored())
     assert jobs.take(stored(), SETTINGS) is None
 
 
-def test_other_settings_need_another_decoding() -> None:
+def test_decoded_job_is_not_reused_with_other_settings() -> None:
     assert kept().take(stored(), Settings(recovery="Replica")) is None
 
 
-def test_oldest_checks_are_forgotten_first() -> None:
+def test_oldest_checks_are_dropped_first() -> None:
     jobs = DecodedJobs(max_checked=2)
     for uid in ("a", "b", "a", "c"):
         jobs.mark_checked(stored(uid))
     assert [uid for uid in "abc" if jobs.is_checked(stored(uid))] == ["b", "c"]
 
 
-def test_oldest_decoded_jobs_are_forgotten_first_and_stay_checked() -> None:
+def test_oldest_decoded_jobs_are_dropped_first_and_stay_checked() -> None:
     size = len(bytes(stored().spec))
     jobs = DecodedJobs(max_bytes=2 * size)
     for uid in ("a", "b", "a", "c"):
@@ -104,7 +104,7 @@ def test_oldest_decoded_jobs_are_forgotten_first_and_stay_checked() -> None:
     assert [uid for uid in "abc" if jobs.take(stored(uid), SETTINGS)] == ["a", "c"]
 
 
-def test_job_that_is_larger_than_all_room_pushes_no_other_out() -> None:
+def test_job_larger_than_the_cache_evicts_no_other() -> None:
     jobs = kept("a", max_bytes=len(bytes(stored().spec)))
     large = stored("b", spec=tfjob("W1 P1 C1")["spec"])
     jobs.mark_checked(large)

@@ -70,27 +70,27 @@ def owned(kind: str, owner: str, owner_uid: str, **fields: Any) -> ObjectMeta:
     return ObjectMeta(namespace="n", owner_references=[reference], **fields)
 
 
-def test_child_stands_for_the_job_that_owns_it() -> None:
+def test_owned_child_requests_its_owner() -> None:
     assert set(keys(None, pod("j", label="other"))) == {("n", "j")}
 
 
-def test_orphan_stands_for_the_job_it_names() -> None:
+def test_orphan_requests_the_job_that_its_label_names() -> None:
     assert set(keys(None, pod("", label="j"))) == {("n", "j")}
     assert keys(None, pod("")) == {}
 
 
-def test_child_that_changes_hands_concerns_both_jobs() -> None:
+def test_child_with_a_new_owner_requests_both_jobs() -> None:
     assert set(keys(pod("a"), pod("b"))) == {("n", "a"), ("n", "b")}
 
 
-def test_child_of_a_job_that_is_not_there_asks_for_nothing() -> None:
+def test_child_of_an_unknown_job_requests_nothing() -> None:
     harness = World()
     harness.stores.jobs.remove(("n", "j"))
     assert harness.asked(pod("j"), None) == {}
     assert set(harness.asked(pod("j"), pod("a"))) == {("n", "a")}
 
 
-def test_pods_of_the_same_owner_are_the_siblings_that_count() -> None:
+def test_siblings_are_the_pods_of_the_same_owner() -> None:
     harness = World(is_busy=True)
     pending, up = a_pod("worker", 0, phase="Pending"), a_pod("worker", 0, phase="Running")
     other = msgspec.structs.replace(a_pod("worker", 1, phase="Pending").metadata, name="other")
@@ -117,13 +117,13 @@ def bound(before: Pod, *conditions: PodCondition, **fields: Any) -> Pod:
 SCHEDULED = PodCondition(type="PodScheduled", status="True")
 
 
-def test_pod_that_only_gets_its_node_asks_for_nothing() -> None:
+def test_pod_that_was_only_scheduled_requests_nothing() -> None:
     before = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     assert keys(before, bound(before, SCHEDULED)) == {}
     assert keys(before, bound(before, SCHEDULED, labels={"moved": "away"}))
 
 
-def test_pod_that_gets_its_node_after_a_wait_is_of_interest() -> None:
+def test_pod_that_was_scheduled_after_a_wait_requests_its_job() -> None:
     unschedulable = PodCondition(type="PodScheduled", status="False", reason="Unschedulable")
     new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     waiting = msgspec.structs.replace(bound(new, unschedulable), spec=PodSpec())
@@ -133,13 +133,13 @@ def test_pod_that_gets_its_node_after_a_wait_is_of_interest() -> None:
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_job_stands_for_itself_and_a_new_one_overtakes(*, is_new: bool) -> None:
+def test_job_requests_itself_and_a_new_one_has_high_priority(*, is_new: bool) -> None:
     job = JobObject(metadata=meta("j"))
     found = list(World().handler.job_changed(*((None, job) if is_new else (job, None))))
     assert found == [Request(("n", "j"), 0.0, Priority.HIGH if is_new else Priority.NORMAL)]
 
 
-def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says() -> None:
+def test_pod_of_a_batch_job_requests_the_owner_of_that_batch_job() -> None:
     harness = World(FakeDialect())
     assert harness.stores.batch_jobs is not None
     made = Pod(metadata=owned("Job", "toy-1", "B", labels={"toy.example/job": LONG[:63]}))
@@ -152,7 +152,7 @@ def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says()
     assert set(harness.asked(None, made)) == {("n", LONG[:63])}
 
 
-def test_child_in_another_namespace_asks_for_no_reconcile_of_the_job_it_names() -> None:
+def test_child_in_another_namespace_does_not_request_the_job_it_names() -> None:
     for each in (pod("j", label="j"), pod("", label="j")):
         metadata = msgspec.structs.replace(each.metadata, namespace="evil")
         assert keys(None, msgspec.structs.replace(each, metadata=metadata)) == {}

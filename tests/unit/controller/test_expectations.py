@@ -27,7 +27,7 @@ def test_job_is_expected_until_the_cache_has_seen_its_writes() -> None:
     assert len(harness.expectations) == 0
 
 
-def test_nothing_is_expected_of_a_job_without_writes_or_of_a_kind_that_nobody_follows() -> None:
+def test_nothing_is_expected_without_writes_or_without_an_informer() -> None:
     harness = World()
     harness.expectations.expect(JOB, {}, poll_interval=1.0)
     assert JOB not in harness.expectations
@@ -35,7 +35,7 @@ def test_nothing_is_expected_of_a_job_without_writes_or_of_a_kind_that_nobody_fo
     assert harness.expectations.unmet(JOB) is None
 
 
-def test_writes_that_never_come_back_are_given_up() -> None:
+def test_unmet_expectations_expire() -> None:
     harness = World()
     harness.expectations.expect(JOB, {"Pod": "7"}, poll_interval=1.0)
     harness.time = MAX_WAIT - 0.1
@@ -54,7 +54,7 @@ def test_later_writes_replace_earlier_ones_and_can_be_forgotten() -> None:
     assert harness.expectations.unmet(JOB) is None
 
 
-def test_job_was_created_here_once_and_not_after_another_may_have_worked_on_it() -> None:
+def test_job_counts_as_created_here_once_unless_it_was_discarded() -> None:
     created = CreatedHere()
     created.add("u")
     assert [created.take("u") for _ in range(2)] == [True, False]

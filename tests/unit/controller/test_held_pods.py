@@ -1,4 +1,4 @@
-"""Held pods: which job they name, and that none of them waits for a job that is gone."""
+"""Held pods: which job they name, and that none of them waits for a deleted job."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
@@ -32,7 +32,7 @@ LABELS = {
 }
 
 
-def test_a_held_pod_is_known_by_its_jobs_until_it_is_held_no_more() -> None:
+def test_held_pod_is_found_by_its_jobs_until_it_is_released() -> None:
     held = HeldPods()
     held.put(A, [KEY, B])
     held.put(B, [KEY])
@@ -45,7 +45,7 @@ def test_a_held_pod_is_known_by_its_jobs_until_it_is_held_no_more() -> None:
     assert (held.of(KEY), held.jobs) == ([], [])
 
 
-def test_only_a_marked_pod_is_given_back_by_a_queue() -> None:
+def test_queue_finalizer_is_removed_from_marked_pods_only() -> None:
     """Another controller may use the label of a job on pods that Kueue holds for it."""
     owner = OwnerReference(kind="StatefulSet", name="s", uid="s", controller=True)
     deleted = "2026-01-02T03:04:05Z"
@@ -67,7 +67,7 @@ def test_only_a_marked_pod_is_given_back_by_a_queue() -> None:
 
 
 async def seen(harness: ControllerHarness) -> list[Any]:
-    """Let the caches see everything, and the event handler each pod; the keys it asks for."""
+    """Let the informers catch up and the event handler see each pod; returns its requests."""
     await harness.look()
     pacer = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
     handler = EventHandler(harness.kind.dialect, stores=harness.stores, pacer=pacer)
@@ -133,7 +133,7 @@ async def test_a_pod_of_another_controller_that_carries_the_finalizer_is_release
         assert await finalizers(harness) == ["x/y"]
 
 
-async def test_an_orphan_is_adopted_with_its_finalizer_and_then_judged(
+async def test_held_orphan_is_adopted_before_its_result_counts(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -159,7 +159,7 @@ async def test_a_terminating_orphan_is_released(controller: Opened[ControllerHar
         assert await finalizers(harness) == ["x/y"]
 
 
-async def test_a_child_with_other_labels_is_let_go_with_its_finalizer(
+async def test_released_child_loses_its_finalizer(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -192,7 +192,9 @@ async def test_a_release_that_is_refused_is_reported_and_tried_again(
         assert await finalizers(harness) == ["x/y"]
 
 
-async def test_who_leads_no_more_releases_nothing(controller: Opened[ControllerHarness]) -> None:
+async def test_operator_that_lost_leadership_releases_nothing(
+    controller: Opened[ControllerHarness],
+) -> None:
     async with controller as harness:
         await a_held_pod(harness, await harness.submit("W1"))
         await harness.server.ask("DELETE", f"{JOBS}/j")
@@ -203,7 +205,7 @@ async def test_who_leads_no_more_releases_nothing(controller: Opened[ControllerH
 
 
 @pytest.mark.parametrize("policy", ["None", "All"])
-async def test_a_held_pod_goes_as_soon_as_its_success_is_stored(
+async def test_held_pod_is_released_once_its_success_is_stored(
     controller: Opened[ControllerHarness], policy: str
 ) -> None:
     async with controller as harness:

@@ -1,4 +1,4 @@
-"""Events of pods are read once in a turn, and hold up nothing."""
+"""The events of a pod are read once per period, and delay nothing else."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def event(reason: str, *, second: int = 0, **fields: Any) -> PodEvent:
 
 
 class Server:
-    """Answers every request with the same events, or the same error; `asked` lists the requests."""
+    """Answers every request with the same events or error; `asked` lists the requests."""
 
     def __init__(self, *events: PodEvent, error: Exception | None = None) -> None:
         self.events = events
@@ -45,17 +45,17 @@ class Server:
         return PodEventList(items=self.events)
 
     async def read(
-        self, *, uid: str = "u", turn: str = "0", namespace: str = "n"
+        self, *, uid: str = "u", period: str = "0", namespace: str = "n"
     ) -> tuple[PodEvent, ...] | None:
-        found = await self.lookup.read(namespace, uid=uid, turn=turn)
+        found = await self.lookup.read(namespace, uid=uid, period=period)
         return None if found is None else tuple(found)
 
 
-async def test_events_are_read_once_in_a_turn_however_long_it_is() -> None:
+async def test_events_are_read_once_per_period() -> None:
     mount = event("FailedMount")
     server = Server(mount)
-    for turn in ("0", "0", "0", "1", "1"):
-        assert await server.read(turn=turn) == (mount,)
+    for period in ("0", "0", "0", "1", "1"):
+        assert await server.read(period=period) == (mount,)
     path, params = server.asked[0]
     assert path == "/api/v1/namespaces/n/events"
     assert params == {"fieldSelector": "involvedObject.uid=u", "limit": "50"}
@@ -63,7 +63,7 @@ async def test_events_are_read_once_in_a_turn_however_long_it_is() -> None:
 
 
 @pytest.mark.parametrize("trouble", [Forbidden("no"), Transient("500")])
-async def test_events_that_cannot_be_read_are_not_asked_for_again_in_their_turn(
+async def test_failed_request_for_events_is_not_retried_in_the_same_period(
     trouble: Exception,
 ) -> None:
     server = Server(error=trouble)
@@ -81,7 +81,7 @@ async def test_a_round_over_many_pods_reads_each_once() -> None:
     assert len(server.asked) == MAX_PODS
 
 
-async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
+async def test_cache_is_bounded_and_drops_the_oldest_entry_first() -> None:
     server = Server()
     for number in range(MAX_PODS + 1):
         await server.read(uid=f"u{number}")
@@ -92,7 +92,7 @@ async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None
     assert len(server.asked) == 1
 
 
-async def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
+async def test_deleted_pod_leaves_no_state() -> None:
     server = Server()
     await server.read()
     server.lookup.forget("u")
@@ -100,7 +100,7 @@ async def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
     assert len(server.asked) == 2
 
 
-async def test_the_newest_events_that_tell_something_are_kept() -> None:
+async def test_newest_relevant_events_are_kept() -> None:
     mounts = [event("FailedMount", second=second) for second in range(20)]
     noise = [event("Scheduled", second=30 + number) for number in range(20)]
     assert await Server(*noise, *mounts).read() == tuple(reversed(mounts[12:]))
@@ -127,7 +127,7 @@ async def test_little_is_kept_of_an_event() -> None:
     )
 
 
-async def test_a_read_too_many_is_left_for_later() -> None:
+async def test_read_beyond_the_limit_is_left_for_later() -> None:
     server = Server(event("FailedMount"))
     server.hold = asyncio.Event()
     reads = [

@@ -12,7 +12,7 @@ PENDING, RUNNING, FAILED = (a_pod(phase=each) for each in ("Pending", "Running",
 NEW = msgspec.structs.replace(PENDING, spec=PodSpec())
 
 
-def test_child_that_ends_or_goes_is_no_routine() -> None:
+def test_end_or_deletion_of_a_child_is_not_routine() -> None:
     assert predicates.is_routine(PENDING)
     assert predicates.is_routine(RUNNING)
     assert predicates.is_routine(Service(metadata=PENDING.metadata))
@@ -20,13 +20,13 @@ def test_child_that_ends_or_goes_is_no_routine() -> None:
         assert not predicates.is_routine(other)
 
 
-def test_pod_starts_to_run_when_it_was_seen_before_and_did_not_run() -> None:
+def test_known_pod_that_did_not_run_started_running() -> None:
     assert predicates.started_running(PENDING, RUNNING)
     for old, new in ((None, RUNNING), (RUNNING, RUNNING), (PENDING, PENDING), (PENDING, None)):
         assert not predicates.started_running(old, new)
 
 
-def test_node_is_given_up_by_a_pod_that_ends_or_goes() -> None:
+def test_pod_that_ends_or_is_deleted_frees_its_node() -> None:
     for new in (FAILED, a_pod(phase="Succeeded"), None):
         assert predicates.gave_up_node(RUNNING, new)
     unplaced = a_pod(phase="Pending", node="")
@@ -34,7 +34,7 @@ def test_node_is_given_up_by_a_pod_that_ends_or_goes() -> None:
         assert not predicates.gave_up_node(old, later)
 
 
-def test_child_came_up_when_it_is_new_owned_and_has_nothing_to_report() -> None:
+def test_new_owned_child_without_a_status_was_created() -> None:
     assert predicates.was_created(None, NEW)
     assert predicates.was_created(None, Service(metadata=NEW.metadata))
     orphan = Pod(metadata=ObjectMeta(name="p"))

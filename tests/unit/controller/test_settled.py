@@ -64,7 +64,7 @@ async def running(
         yield harness, watched
 
 
-async def test_job_whose_status_tells_all_needs_no_more(
+async def test_settled_job_is_not_reconciled_again(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (_, watched):
@@ -74,9 +74,7 @@ async def test_job_whose_status_tells_all_needs_no_more(
 
 
 @pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten", "woken"])
-async def test_whatever_changes_is_looked_at(
-    controller: Opened[ControllerHarness], change: str
-) -> None:
+async def test_any_change_is_reconciled(controller: Opened[ControllerHarness], change: str) -> None:
     async with running(controller) as (harness, watched):
         match change:
             case "pod":
@@ -100,7 +98,7 @@ async def test_whatever_changes_is_looked_at(
         assert (watched.decisions, result.retries_soon) == (0 if is_orphan else 1, is_orphan)
 
 
-async def test_moment_that_was_asked_for_is_not_slept_through(
+async def test_settled_job_is_reconciled_at_its_requeue_time(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller, run_policy={"activeDeadlineSeconds": 60}) as (harness, watched):
@@ -114,7 +112,7 @@ async def test_moment_that_was_asked_for_is_not_slept_through(
         assert "Failed" in await harness.conditions()
 
 
-async def test_clock_that_was_set_back_is_no_reason_to_rest(
+async def test_settled_state_does_not_hold_after_the_clock_was_set_back(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, watched):
@@ -146,7 +144,7 @@ async def test_decision_on_a_job_read_from_the_server_is_repeated_when_the_infor
         assert (await harness.job())["code"] == 404
 
 
-async def test_end_of_a_job_has_consequences_and_is_looked_at_again(
+async def test_finished_job_is_reconciled_again(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, watched):
@@ -158,7 +156,7 @@ async def test_end_of_a_job_has_consequences_and_is_looked_at_again(
         assert watched.decisions == 2
 
 
-async def test_job_that_is_gone_leaves_nothing_behind(
+async def test_deleted_job_leaves_no_state(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, watched):
@@ -170,7 +168,7 @@ async def test_job_that_is_gone_leaves_nothing_behind(
         assert watched.decisions == 1
 
 
-async def test_job_is_always_decided_on_when_pacing_is_off(
+async def test_every_reconcile_decides_when_pacing_is_off(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -181,7 +179,7 @@ async def test_job_is_always_decided_on_when_pacing_is_off(
         assert watched.decisions == 2
 
 
-async def test_job_with_a_pod_on_its_way_out_does_not_rest(
+async def test_job_with_a_terminating_pod_is_not_settled(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, _):

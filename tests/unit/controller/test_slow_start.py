@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import a_job
 from tests.support.controller_harness import ControllerHarness
-from tests.unit.controller.test_child_writer import carried_out
+from tests.unit.controller.test_child_writer import applied
 from tfjob.client.errors import (
     ApiError,
     BadRequest,
@@ -70,19 +70,19 @@ async def test_a_job_that_gets_no_child_at_all_sends_one_create(
     async with controller as harness:
         await harness.submit("W300")
         harness.server.refuse = quota = Quota(0, error)
-        report = await carried_out(harness, Plan(creates=creates(ChildKind.POD, 300)))
+        report = await applied(harness, Plan(creates=creates(ChildKind.POD, 300)))
         assert (quota.tried, len(report.errors), report.refused) == (1, 1, 1)
         assert (report.retry_after, report.has_more) == (INITIAL_BACKOFF, False)
         assert report.first_create_error == "exceeded quota"
 
 
-async def test_what_is_not_tried_counts_as_neither_failed_nor_made(
+async def test_skipped_creates_count_as_neither_failed_nor_created(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W300")
         harness.server.refuse = quota = Quota(10)
-        await carried_out(harness, Plan(creates=creates(ChildKind.POD, 300)))
+        await applied(harness, Plan(creates=creates(ChildKind.POD, 300)))
         assert harness.counted("created_pods_total") == 10
         assert quota.tried <= 1 + 8 + 4 + 1
         assert len(await harness.server.names("pods")) == 10
@@ -95,32 +95,32 @@ async def test_services_are_created_while_pods_are_rejected(
         await harness.submit("W30")
         harness.server.refuse = Quota(0)
         wanted = [*creates(ChildKind.POD, 30), *creates(ChildKind.SERVICE, 30)]
-        report = await carried_out(harness, Plan(creates=wanted))
+        report = await applied(harness, Plan(creates=wanted))
         assert len(await harness.server.names("services")) == 30
         assert report.refused == 1
 
 
-async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_reconcile(
+async def test_no_create_is_sent_during_backoff_whatever_triggers_the_reconcile(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W300")
         harness.server.refuse = quota = Quota(0)
         plan = Plan(creates=creates(ChildKind.POD, 300))
-        first = await carried_out(harness, plan)
-        again = await carried_out(harness, plan)
+        first = await applied(harness, plan)
+        again = await applied(harness, plan)
         assert (quota.tried, again.errors, again.has_more) == (1, [], False)
         assert (again.retry_after, again.first_create_error) == (
             INITIAL_BACKOFF,
             first.first_create_error,
         )
         harness.elapsed += INITIAL_BACKOFF
-        later = await carried_out(harness, plan)
+        later = await applied(harness, plan)
         assert quota.tried == 2
         assert later.retry_after == pytest.approx(2 * INITIAL_BACKOFF)
 
 
-async def test_more_children_than_one_reconcile_makes_are_no_reason_to_hurry_rejected_ones(
+async def test_remaining_creates_do_not_shorten_the_backoff_of_refused_ones(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_writer, "MAX_CREATES", 5)
@@ -129,23 +129,23 @@ async def test_more_children_than_one_reconcile_makes_are_no_reason_to_hurry_rej
         harness.server.refuse = Quota(0)
         plan = Plan(creates=creates(ChildKind.POD, 20))
         for _ in range(2):
-            assert not (await carried_out(harness, plan)).has_more
+            assert not (await applied(harness, plan)).has_more
         wanted = [*creates(ChildKind.POD, 10), *creates(ChildKind.SERVICE, 6)]
-        assert (await carried_out(harness, Plan(creates=wanted))).has_more
+        assert (await applied(harness, Plan(creates=wanted))).has_more
 
 
 @pytest.mark.parametrize("error", [ServerTimeout, Transient])
-async def test_trouble_of_the_server_is_left_to_the_retries_of_the_job(
+async def test_outage_is_left_to_the_retries_of_the_job(
     controller: Opened[ControllerHarness], error: type[ApiError]
 ) -> None:
     async with controller as harness:
         await harness.submit("W2")
         harness.server.refuse = Quota(0, error)
         plan = Plan(creates=creates(ChildKind.POD, 2))
-        report = await carried_out(harness, plan)
+        report = await applied(harness, plan)
         assert (report.refused, report.retry_after) == (0, None)
         harness.server.refuse = lambda _: None
-        await carried_out(harness, plan)
+        await applied(harness, plan)
         assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
 
 
@@ -163,7 +163,7 @@ async def test_refusals_that_differ_in_the_name_only_are_one_event_with_a_count(
         harness.server.refuse = refuse
         for index in range(20):
             one = Create(ChildKind.POD, f"j-worker-{index}", "Worker", index)
-            await carried_out(harness, Plan(creates=[one]))
+            await applied(harness, Plan(creates=[one]))
             harness.elapsed += MAX_BACKOFF
         harness.server.refuse = lambda _: None
         await harness.told()
@@ -176,7 +176,7 @@ class TestBackoff:
         self.now = 0.0
         self.backoff = CreateBackoff(lambda: self.now, max_jobs=2)
 
-    def test_waits_double_up_to_a_limit_and_end_in_time(self) -> None:
+    def test_backoff_doubles_up_to_a_limit_and_expires(self) -> None:
         waits = [
             self.backoff.seconds_left(self.backoff.record_refusal(JOB, PODS, "no"))
             for _ in range(12)
@@ -187,13 +187,13 @@ class TestBackoff:
         self.now = MAX_BACKOFF
         assert self.backoff.pending(JOB, PODS) is None
 
-    def test_nothing_is_kept_for_a_job_that_is_gone(self) -> None:
+    def test_deleted_job_leaves_no_state(self) -> None:
         self.backoff.record_refusal(JOB, PODS, "no")
         self.backoff.record_refusal(JOB, SERVICES, "no")
         self.backoff.forget_job(JOB.owner.uid)
         assert len(self.backoff) == 0
 
-    def test_success_and_plans_without_such_children_end_a_wait(self) -> None:
+    def test_backoff_ends_with_a_success_or_when_no_child_is_wanted(self) -> None:
         self.backoff.record_refusal(JOB, PODS, "no")
         self.backoff.record_refusal(JOB, SERVICES, "no")
         self.backoff.forget(JOB, PODS)
@@ -203,7 +203,7 @@ class TestBackoff:
         assert self.backoff.pending(JOB, SERVICES) is None
         assert len(self.backoff) == 0
 
-    def test_another_template_is_tried_at_once(self) -> None:
+    def test_new_template_is_tried_at_once(self) -> None:
         self.backoff.record_refusal(JOB, PODS, "no such runtime class")
         self.backoff.forget_outdated(JOB, {PODS})
         assert self.backoff.pending(JOB, PODS) is not None

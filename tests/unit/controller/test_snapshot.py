@@ -50,13 +50,13 @@ async def snapshot(harness: ControllerHarness) -> Snapshot:
     return found
 
 
-async def test_unknown_key_is_nothing(controller: Opened[ControllerHarness]) -> None:
+async def test_unknown_key_has_no_snapshot(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         await harness.look()
         assert await harness.reader.read(KEY) is None
 
 
-async def test_own_children_are_kept_and_others_are_not_seen(
+async def test_snapshot_has_own_children_and_no_others(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -70,7 +70,7 @@ async def test_own_children_are_kept_and_others_are_not_seen(
         assert list(found.to_claim) == []
 
 
-async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
+async def test_matching_orphans_and_relabelled_children_are_to_be_claimed(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -116,7 +116,7 @@ async def test_job_is_decoded_from_the_bytes_it_came_as(
         assert stored.stored_status() == {}
 
 
-async def test_pods_are_those_that_the_jobs_batch_jobs_made() -> None:
+async def test_pods_are_those_of_the_batch_jobs_of_the_job() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
@@ -151,7 +151,7 @@ async def place_half(harness: ControllerHarness, owner: Json, job: str) -> None:
     await harness.server.call("PUT", f"{CORE}/pods/{job}-refused/status", made)
 
 
-async def test_a_job_is_no_rival_of_itself_and_others_are_named() -> None:
+async def test_other_half_placed_jobs_are_rivals() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
@@ -167,7 +167,7 @@ async def test_a_job_is_no_rival_of_itself_and_others_are_named() -> None:
         assert [each.name for each in rivals] == ["u", "w", "x"]
 
 
-async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:
+async def test_companion_service_is_a_companion_whatever_its_labels() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         for kind, plural in (("Service", "services"), ("ConfigMap", "configmaps")):
@@ -234,10 +234,10 @@ async def test_events_of_a_pod_that_does_not_start_are_in_the_snapshot(
         await harness.server.make(f"{CORE}/events", event)
         children = (await snapshot(harness)).children
         assert [each.message for each in children.events] == ["no volume"]
-        assert not children.is_look_due
+        assert not children.has_unread_events
 
 
-async def test_events_that_cannot_be_read_now_are_due(
+async def test_events_that_cannot_be_read_now_are_marked_as_unread(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def too_many(*_: object, **__: object) -> None:
@@ -247,10 +247,10 @@ async def test_events_that_cannot_be_read_now_are_due(
         await start_pod(harness)
         monkeypatch.setattr(ClusterLookups, "pod_events", too_many)
         children = (await snapshot(harness)).children
-        assert (children.events, children.is_look_due) == ((), True)
+        assert (children.events, children.has_unread_events) == ((), True)
 
 
-def test_token_fits_into_a_name_and_is_another_each_time() -> None:
+def test_tokens_are_valid_in_names_and_differ() -> None:
     found = [random_token() for _ in range(50)]
     assert all(len(each) == 4 and each.isascii() and each.isalnum() for each in found)
     assert all(each == each.lower() for each in found)

@@ -84,7 +84,7 @@ async def test_plan_without_a_status_writes_nothing(controller: Opened[Controlle
         assert harness.server.backend.store.revision == before
 
 
-async def test_conflict_is_decided_again_and_keeps_what_the_other_wrote(
+async def test_plan_is_computed_again_after_a_conflict(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -119,7 +119,7 @@ async def test_foreign_fields_of_a_status_stay(controller: Opened[ControllerHarn
         assert await harness.conditions() == ["Created"]
 
 
-async def test_field_of_ours_that_says_nothing_any_more_goes(
+async def test_own_field_without_a_value_is_removed(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -130,7 +130,7 @@ async def test_field_of_ours_that_says_nothing_any_more_goes(
         assert "lastReconcileTime" not in (await harness.job())["status"]
 
 
-async def test_endless_conflict_is_given_up_after_some_tries(
+async def test_conflict_is_raised_after_several_attempts(
     controller: Opened[ControllerHarness],
 ) -> None:
     asked: list[str] = []
@@ -151,7 +151,7 @@ async def test_endless_conflict_is_given_up_after_some_tries(
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
-async def test_job_that_is_gone_or_another_one_gets_no_status(
+async def test_deleted_or_replaced_job_gets_no_status(
     controller: Opened[ControllerHarness], *, is_made_anew: bool
 ) -> None:
     async with controller as harness:
@@ -164,7 +164,7 @@ async def test_job_that_is_gone_or_another_one_gets_no_status(
         assert "status" not in await harness.job() or not is_made_anew
 
 
-async def test_only_the_job_that_was_meant_is_deleted(
+async def test_job_with_another_uid_is_not_deleted(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -177,7 +177,7 @@ async def test_only_the_job_that_was_meant_is_deleted(
         assert (await harness.job())["code"] == 200
 
 
-async def test_nothing_decided_twice_leaves_the_stored_status_alone(
+async def test_nothing_is_written_if_the_plan_is_empty_after_a_conflict(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -190,7 +190,7 @@ async def test_nothing_decided_twice_leaves_the_stored_status_alone(
         assert found.version == (await harness.job())["metadata"]["resourceVersion"]
 
 
-async def test_status_that_shows_children_is_stored_when_those_change_and_only_then() -> None:
+async def test_status_that_shows_children_is_stored_only_if_they_change() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         found = await harness.written(await harness.snapshot())
@@ -215,7 +215,7 @@ async def test_foreign_fields_stay_beside_shown_children() -> None:
         assert (status["tomorrow"], status["phase"]) == (1, "Working")
 
 
-async def test_job_on_its_way_out_is_not_written_to() -> None:
+async def test_terminating_job_is_not_written() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         job["metadata"]["finalizers"] = ["toy.example/hold"]
@@ -230,7 +230,7 @@ async def defaulted_spec(harness: ControllerHarness, seen: Snapshot) -> str | No
     return await harness.statuses.store_defaulted_spec(seen.stored, harness.reader.defaulted_spec)
 
 
-async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:
+async def test_defaulted_spec_is_stored_in_the_current_version_of_the_job() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit()
         seen = await harness.snapshot()
@@ -245,7 +245,7 @@ async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:
         assert (await harness.job())["spec"]["id"] == "aaaa"
 
 
-async def test_completion_gives_way_to_another_writer_and_to_another_leader() -> None:
+async def test_defaulted_spec_is_not_stored_over_another_writer_or_leader() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         await harness.submit()
         seen = await harness.snapshot()
@@ -262,7 +262,7 @@ async def test_completion_gives_way_to_another_writer_and_to_another_leader() ->
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
-async def test_job_that_is_gone_or_another_one_is_not_completed(*, is_made_anew: bool) -> None:
+async def test_deleted_or_replaced_job_gets_no_defaulted_spec(*, is_made_anew: bool) -> None:
     async with controller_harness(FAKE_JOB) as harness:
         await harness.submit()
         seen = await harness.snapshot()

@@ -119,7 +119,7 @@ async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
     assert namespaces(found.children.pods) == [HERE]
 
 
-async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> None:
+async def test_companions_of_another_namespace_do_not_replace_those_of_the_job() -> None:
     reader = a_reader(FakeDialect(), an_object(fake_job(id="mine")))
     evil = in_both(toy_meta("beside-mine"))[1]
     reader.stores.companions["ConfigMap"].put(CompanionObject(metadata=evil))
@@ -127,7 +127,7 @@ async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> 
     assert (await snapshot_of(reader, "t")).children.companions == {}
 
 
-async def test_what_changes_in_another_namespace_does_not_wake_a_resting_job() -> None:
+async def test_change_in_another_namespace_does_not_unsettle_a_job() -> None:
     stored = an_object(tfjob("W1"))
     reader = a_reader(KubeflowV1(), stored)
     before = reader.fingerprint(stored)

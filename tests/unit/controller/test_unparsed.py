@@ -101,7 +101,7 @@ def test_a_job_of_another_manager_is_not_even_reported() -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_a_job_that_was_cut_on_the_wire_reads_like_one_that_was_not(depth: int) -> None:
+def test_pruned_job_has_the_same_manifest_as_the_whole_one(depth: int) -> None:
     text = b'{"metadata":{"name":"j"},"spec":{"x":' + nested(depth) + b'},"status":{"a":1}}'
     cut = msgspec.json.decode(pruned(text, level=1), type=JobObject)
     whole = JobObject(

@@ -96,21 +96,21 @@ def failing(*errors: ApiError) -> Answer:
     return lambda: Result(errors=list(errors))
 
 
-async def test_reconcile_that_succeeds_leaves_nothing_behind() -> None:
+async def test_successful_reconcile_is_not_requeued() -> None:
     async with worked() as harness:
         assert await harness.advance(3600) == [0]
         assert (len(harness.queue), harness.queue.delayed, len(harness.expectations)) == (0, 0, 0)
         assert harness.counted("success") == 1
 
 
-async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
+async def test_job_is_reconciled_at_its_requeue_time() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(requeue_at=at(40) if len(harness.passes) == 1 else None)
         assert await harness.advance(3600) == [0, 40]
         assert harness.counted("requeue_after") == 1
 
 
-async def test_deadline_of_a_job_that_is_gone_leaves_nothing_behind() -> None:
+async def test_deadline_of_a_deleted_job_is_dropped() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(requeue_at=at(7 * 86_400))
         assert await harness.advance(1) == [0]
@@ -121,13 +121,13 @@ async def test_deadline_of_a_job_that_is_gone_leaves_nothing_behind() -> None:
         assert harness.queue.delayed == 0
 
 
-async def test_job_whose_next_moment_has_passed_is_not_reconciled_in_a_hot_loop() -> None:
+async def test_past_requeue_time_does_not_cause_a_hot_loop() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(requeue_at=at(-40) if len(harness.passes) == 1 else None)
         assert await harness.advance(5) == [0, PAST_DEADLINE]
 
 
-async def test_failed_pass_is_tried_again_ever_less_often() -> None:
+async def test_failed_reconcile_is_retried_with_backoff() -> None:
     async with worked() as harness:
         harness.answer = failing(Forbidden("quota"))
         moments = await harness.advance(3600)
@@ -138,21 +138,21 @@ async def test_failed_pass_is_tried_again_ever_less_often() -> None:
         assert harness.counted("error") == len(moments)
 
 
-async def test_rejected_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
+async def test_refused_creates_are_retried_after_their_own_backoff() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
         assert await harness.advance(50) == [0, 20, 40]
         assert harness.queue.failures(JOB) == 0
 
 
-async def test_rejected_creates_do_not_hold_up_children_that_one_reconcile_left_over() -> None:
+async def test_refused_creates_do_not_delay_remaining_children() -> None:
     async with worked() as harness:
         refused = Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0, requeue=True)
         harness.answer = lambda: refused if len(harness.passes) == 1 else Result()
         assert await harness.advance(10) == [0, 0]
 
 
-async def test_other_errors_beside_rejected_creates_are_retried_as_ever() -> None:
+async def test_other_errors_beside_refused_creates_are_retried_as_usual() -> None:
     async with worked() as harness:
         errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
         harness.answer = lambda: Result(errors=errors, refused=1, retry_after=20.0)
@@ -160,7 +160,7 @@ async def test_other_errors_beside_rejected_creates_are_retried_as_ever() -> Non
 
 
 @pytest.mark.parametrize("error", [Transient("500"), Unauthorized("401")])
-async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
+async def test_backoff_during_an_outage_is_limited(error: ApiError) -> None:
     async with worked() as harness:
         harness.answer = failing(error)
         moments = await harness.advance(600)
@@ -168,7 +168,7 @@ async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
         assert max(gaps) == MAX_OUTAGE_RETRY
 
 
-async def test_success_makes_the_next_failure_the_first() -> None:
+async def test_success_resets_the_backoff() -> None:
     async with worked() as harness:
         harness.answer = failing(Forbidden("quota"))
         await harness.advance(100)
@@ -178,26 +178,26 @@ async def test_success_makes_the_next_failure_the_first() -> None:
         assert harness.queue.failures(JOB) == 0
 
 
-async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail() -> None:
+async def test_deferred_status_is_reconsidered_in_time_although_reconciles_fail() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(errors=[Forbidden("quota")], deferred_for=100)
         moments = await harness.advance(3600)
         assert max(later - earlier for earlier, later in pairwise(moments)) == 100
 
 
-async def test_deadline_is_kept_although_passes_fail() -> None:
+async def test_deadline_is_kept_although_reconciles_fail() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(errors=[Forbidden("quota")], requeue_at=at(500))
         assert 500 in await harness.advance(3600)
 
 
-async def test_deadline_that_has_passed_hurries_no_failing_job() -> None:
+async def test_past_deadline_does_not_shorten_the_backoff() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(errors=[Forbidden("quota")], requeue_at=at(-1))
         assert len(await harness.advance(3600)) < 30
 
 
-async def test_fault_of_our_own_is_retried_and_ends_nothing(
+async def test_bug_in_a_reconcile_is_retried_and_stops_no_worker(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with worked() as harness:
@@ -224,7 +224,7 @@ async def test_api_error_that_a_reconcile_raises_is_retried() -> None:
         assert len(await harness.advance(1)) > 3
 
 
-async def test_namespace_that_goes_away_is_visited_rarely() -> None:
+async def test_job_in_a_terminating_namespace_is_retried_rarely() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(
             namespace_terminating=True, errors=[Forbidden("terminating")]
@@ -236,13 +236,13 @@ async def test_namespace_that_goes_away_is_visited_rarely() -> None:
         ]
 
 
-async def test_name_that_is_still_taken_is_asked_for_again() -> None:
+async def test_blocked_create_is_retried_shortly() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(retries_soon=len(harness.passes) == 1)
         assert await harness.advance(60) == [0, BLOCKED_RETRY]
 
 
-async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
+async def test_job_is_not_reconciled_before_its_expectations_are_met() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
         await harness.advance(0)
@@ -255,7 +255,7 @@ async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
         assert len(harness.expectations) == 0
 
 
-async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> None:
+async def test_unmet_expectations_delay_a_job_for_seconds_only() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
         await harness.advance(0)
@@ -263,7 +263,7 @@ async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> N
         assert await harness.advance(60) == [pytest.approx(MAX_WAIT)]
 
 
-async def test_version_of_a_kind_that_nobody_follows_is_not_waited_for() -> None:
+async def test_version_of_a_kind_without_an_informer_is_not_expected() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(versions={"ConfigMap": "7"})
         await harness.advance(0)
@@ -278,7 +278,7 @@ async def test_operator_that_does_not_lead_leaves_jobs_alone() -> None:
         assert len(harness.queue) == 0
 
 
-async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
+async def test_operator_that_lost_leadership_drops_its_expectations() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(versions={"Pod": "7"})
         await harness.advance(0)
@@ -288,7 +288,7 @@ async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
         assert len(harness.expectations) == 0
 
 
-async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
+async def test_job_with_remaining_creates_is_requeued_at_once() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(versions={"Pod": "5"}, requeue=len(harness.passes) == 1)
         await harness.time.advance(0.25)
@@ -325,7 +325,7 @@ async def test_cancelled_reconcile_has_no_result_and_its_worker_continues() -> N
         assert (passer.begun, harness.queue.delayed) == (2, 1)
 
 
-async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
+async def test_cancelled_worker_cancels_its_reconcile() -> None:
     queue = WorkQueue[Key]()
     harness = World()
     passer = Endless()
@@ -340,7 +340,7 @@ async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_status_that_waits_has_a_high_priority_when_it_is_due() -> None:
+async def test_deferred_status_has_high_priority_when_it_is_due() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(deferred_for=2.0 if len(harness.passes) == 1 else None)
         assert await harness.advance(60) == [0, 2]

@@ -77,7 +77,7 @@ def test_a_job_without_pods_is_running() -> None:
     assert phase_of(is_decisive=True) is Phase.RUNNING
 
 
-def test_a_pod_that_says_nothing_of_the_training_container_is_unknown() -> None:
+def test_pod_without_a_status_of_the_training_container_is_unknown() -> None:
     assert phase_of(a_pod_of(RUNNING, name="trainer")) is Phase.UNKNOWN
     assert phase_of(a_pod_of(exited(1), name="trainer"), is_decisive=True) is Phase.UNKNOWN
 
@@ -103,7 +103,7 @@ def test_a_pod_that_says_nothing_of_the_training_container_is_unknown() -> None:
     ],
 )
 @pytest.mark.parametrize("is_decisive", [True, False])
-def test_the_state_of_the_training_container_speaks(
+def test_state_of_the_training_container_decides(
     state: ContainerState, last: ContainerState, expected: Phase, is_decisive: bool
 ) -> None:
     assert phase_of(a_pod_of(state, last), is_decisive=is_decisive) is expected
@@ -155,7 +155,7 @@ def test_an_earlier_permanent_end_counts_for_the_deciding_replica_alone() -> Non
 
 
 @pytest.mark.parametrize("code", [0, 137])
-def test_an_earlier_end_that_is_not_permanent_spoils_nothing(code: int) -> None:
+def test_earlier_retryable_failure_does_not_count(code: int) -> None:
     earlier = a_pod_of(exited(code), started=0)
     assert phase_of(earlier, a_pod_of(RUNNING, started=9), is_decisive=True) is Phase.RUNNING
 

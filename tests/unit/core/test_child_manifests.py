@@ -123,9 +123,7 @@ def test_a_services_ports_carry_their_protocol_if_one_is_given() -> None:
         ("C0 W2", ["j-worker-0"]),
     ],
 )
-def test_the_mark_of_the_leader_is_on_the_deciding_pods_alone(
-    roles: str, leaders: list[str]
-) -> None:
+def test_only_decisive_pods_have_the_leader_label(roles: str, leaders: list[str]) -> None:
     job = a_job(roles)
     builder = ManifestBuilder(job)
     made = [
@@ -139,7 +137,7 @@ def test_the_mark_of_the_leader_is_on_the_deciding_pods_alone(
     assert marked == leaders
 
 
-def test_our_labels_win_over_the_templates_and_weak_ones_lose() -> None:
+def test_own_labels_override_the_template_and_default_labels_do_not() -> None:
     given_labels = {
         "training.kubeflow.org/replica-index": "9",
         "training.kubeflow.org/job-role": "mine",
@@ -162,7 +160,7 @@ def test_our_labels_win_over_the_templates_and_weak_ones_lose() -> None:
     }
 
 
-def test_weak_labels_stand_where_the_template_says_nothing() -> None:
+def test_default_labels_apply_if_the_template_does_not_set_them() -> None:
     job = a_job("W2", Settings(has_legacy_labels=True))
     weak = {"group-name": "kubeflow.org", "job-name": "j", "replica-type": "worker"}
     found = [pod(job, index=index)["metadata"]["labels"] for index in (0, 1)]
@@ -223,7 +221,7 @@ def test_every_container_of_the_name_may_get_a_tf_config() -> None:
     assert ["env" in each for each in found] == [True, False, True]
 
 
-def test_a_single_replica_passes_as_the_user_wrote_it() -> None:
+def test_template_of_a_single_replica_is_unchanged() -> None:
     (found,) = pod(a_job("W1"))["spec"]["containers"]
     assert "env" not in found
 
@@ -299,7 +297,7 @@ def test_what_a_plan_names_is_built(kind: str, expected: str) -> None:
     assert (found["kind"], found["metadata"]["name"]) == (expected, "j-worker-1")
 
 
-def test_what_a_plan_brings_along_is_taken_as_it_is() -> None:
+def test_body_in_the_plan_is_used_unchanged() -> None:
     body = {"kind": "ConfigMap", "data": {}}
     found = ManifestBuilder(a_job("W1")).manifest(Create(kind="ConfigMap", name="x", body=body))
     assert found == body

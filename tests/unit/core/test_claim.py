@@ -48,7 +48,7 @@ def test_owner_labels_and_deletion_decide_whose_an_object_is(
 
 @pytest.mark.parametrize("job", [JOB, LEAVING])
 @pytest.mark.parametrize("found", [OWN, of_another_job(OWN), ORPHAN])
-def test_nothing_of_another_namespace_is_a_jobs_business(job: Job, found: ObjectMeta) -> None:
+def test_objects_of_other_namespaces_are_ignored(job: Job, found: ObjectMeta) -> None:
     assert claim_of(job, msgspec.structs.replace(found, namespace="evil")) is Claim.IGNORE
 
 
@@ -63,5 +63,7 @@ def test_nothing_of_another_namespace_is_a_jobs_business(job: Job, found: Object
         pytest.param("worker", "0000000001", id="index-too-long-to-be-read"),
     ],
 )
-def test_an_orphan_without_a_place_is_not_adopted(role: str | None, index: str | None) -> None:
+def test_orphan_without_a_known_type_and_index_is_not_adopted(
+    role: str | None, index: str | None
+) -> None:
     assert claim_of(JOB, meta("x", role=role, index=index, owner=None)) is Claim.IGNORE

@@ -54,7 +54,7 @@ def test_clean_up_all_takes_everything(deletes_running: bool) -> None:
     assert gone(CleanPolicy.ALL, deletes_running=deletes_running) == (everything, everything)
 
 
-def test_only_the_very_child_that_was_seen_goes() -> None:
+def test_children_are_deleted_by_uid() -> None:
     (pod,) = pods(worker="R")
     (delete,) = cleanup.deletes_after_completion(
         CleanPolicy.ALL, pods=[pod], services=[], ended=set(), ended_by=None
@@ -92,7 +92,7 @@ def test_a_service_without_a_pod_goes_unless_clean_up_is_none(
     assert services_gone(policy, found, deletes_running=deletes_running) == expected
 
 
-def test_the_service_of_a_pod_on_its_way_out_goes_with_it() -> None:
+def test_service_of_a_terminating_pod_is_deleted() -> None:
     assert services_gone(CleanPolicy.NONE, pods(worker="T"), deletes_running=True) == ["j-worker-0"]
 
 
@@ -128,6 +128,6 @@ def test_a_job_expires_its_ttl_after_its_end() -> None:
     assert cleanup.expires_at(NOW, None) is None
 
 
-def test_an_end_at_the_end_of_the_calendar_is_no_error() -> None:
+def test_completion_at_the_latest_possible_time_is_no_error() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     assert cleanup.expires_at(last, timedelta(seconds=5)) == last

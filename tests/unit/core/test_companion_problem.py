@@ -1,4 +1,4 @@
-"""Why a TensorBoard does not run, in one line that stays the same while the cause does."""
+"""Why a TensorBoard does not run, in one line that changes only with the cause."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ def test_only_the_newest_pod_that_stays_counts() -> None:
     assert pod_problem([old, leaving, newest]) == "the image of container tb cannot be pulled"
 
 
-def test_pods_that_a_quota_forbids_are_told_by_the_deployment() -> None:
+def test_refused_pods_are_reported_from_the_deployment() -> None:
     refused = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: q"}
     assert companion_problem(BOARD, around(conditions=[refused])) == "exceeded quota: q"
     assert companion_problem(BOARD, around(conditions=[{**refused, "status": "False"}])) == ""
@@ -116,7 +116,7 @@ def test_conditions_of_any_shape_are_no_error(conditions: Any) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"ready_replicas": 1}, {"replicas": 0}])
-def test_companion_that_is_ready_or_asleep_has_no_problem(fields: Any) -> None:
+def test_companion_that_is_ready_or_scaled_to_zero_has_no_problem(fields: Any) -> None:
     assert companion_problem(BOARD, around(a_pod(ENDED), **fields)) == ""
 
 

@@ -1,4 +1,4 @@
-"""An evaluator may outlive the training, for a bounded time, and decides nothing."""
+"""An evaluator may run on after the training, for a limited time, and decides nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When the PodGroup of a gang without room is touched, so that its scheduler looks again."""
+"""When the PodGroup of a gang that did not fit is touched, so that its scheduler retries."""
 
 from itertools import pairwise
 

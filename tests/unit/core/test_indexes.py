@@ -68,7 +68,7 @@ def test_any_text_gives_indexes_below_the_bound(text: str, below: int) -> None:
     assert all(0 <= index < below for index in indexes.parse(text, below=below))
 
 
-def test_text_that_nobody_could_have_rendered_is_not_read() -> None:
+def test_text_longer_than_any_rendered_one_is_not_parsed() -> None:
     assert indexes.parse("1," * 40_000, below=10) == frozenset()
 
 

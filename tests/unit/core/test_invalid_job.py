@@ -60,7 +60,7 @@ def test_of_very_many_faults_the_first_twenty_are_named(count: int, tail: str) -
 
 
 @pytest.mark.parametrize("fields", [{"is_external": True}, {"is_deleting": True}])
-def test_a_job_that_is_not_ours_or_goes_is_not_touched(fields: dict[str, bool]) -> None:
+def test_external_or_terminating_job_is_not_touched(fields: dict[str, bool]) -> None:
     assert reject(a_bad_job(**fields), now=NOW) == Plan()
 
 
@@ -78,7 +78,7 @@ def children(workers: str) -> Children:
     return Children(pods=found, services=services_of(found))
 
 
-def test_a_job_that_has_ended_stays_as_it_ended() -> None:
+def test_finished_job_stays_unchanged() -> None:
     for kind in ("Failed", "Succeeded"):
         status = JobStatus(conditions=(condition(kind),))
         assert reject(a_bad_job(status=status), now=NOW) == Plan()
@@ -91,7 +91,7 @@ def test_a_running_job_that_became_unreadable_fails() -> None:
     assert (plan.status.start_time, plan.status.completion_time) == (NOW, at(5))
 
 
-def test_what_still_runs_of_a_rejected_job_goes_and_what_has_ended_stays() -> None:
+def test_rejected_job_loses_running_pods_and_keeps_ended_ones() -> None:
     plan = reject(a_bad_job(status=RUNNING), children=children("RPUSFT"), now=NOW)
     gone = ["j-worker-0", "j-worker-1", "j-worker-2"]
     assert deleted_names(plan, ChildKind.POD) == gone
@@ -99,7 +99,7 @@ def test_what_still_runs_of_a_rejected_job_goes_and_what_has_ended_stays() -> No
     assert plan.status is not None
 
 
-def test_a_rejected_job_is_emptied_until_nothing_of_it_runs() -> None:
+def test_rejected_job_is_reconciled_until_nothing_runs() -> None:
     first = reject(a_bad_job(status=RUNNING), children=children("RR"), now=NOW)
     assert first.status is not None
     failed = a_bad_job(status=first.status)
@@ -122,7 +122,7 @@ def test_a_job_that_ended_before_it_became_unreadable_keeps_its_pods(kind: str) 
 
 
 @pytest.mark.parametrize("fields", [{"is_external": True}, {"is_deleting": True}])
-def test_the_pods_of_a_job_that_is_not_ours_or_goes_are_not_touched(
+def test_pods_of_an_external_or_terminating_job_are_not_touched(
     fields: dict[str, bool],
 ) -> None:
     assert reject(a_bad_job(**fields), children=children("R"), now=NOW) == Plan()

@@ -16,7 +16,7 @@ from tfjob.core.job import SuccessCriterion
         (SuccessCriterion(), "Worker", 0, False),
     ],
 )
-def test_a_decider_includes_its_types_or_its_one_index(
+def test_success_criterion_includes_its_types_or_one_index(
     criterion: SuccessCriterion, kind: str, index: int, expected: bool
 ) -> None:
     assert criterion.includes(kind, index) is expected

@@ -21,7 +21,7 @@ def is_hit(
     )
 
 
-def test_without_a_limit_nothing_is_too_much() -> None:
+def test_without_a_limit_nothing_is_reached() -> None:
     assert not is_hit(None, 1000, 1000, wanted=True, failed=True)
     assert limits.remaining_restarts(None, Restarts(in_place=9, stored=9)) is None
 
@@ -58,9 +58,7 @@ def test_restarts_in_place_hit_the_limit_together_with_stored_ones(
 
 
 @pytest.mark.parametrize(("stored", "expected"), [(0, False), (1, False), (2, True), (3, True)])
-def test_another_restart_is_wanted_in_vain_once_the_limit_is_used_up(
-    stored: int, expected: bool
-) -> None:
+def test_wanted_restart_reaches_a_limit_that_is_used_up(stored: int, expected: bool) -> None:
     assert is_hit(2, 0, stored, wanted=True) is expected
     assert not is_hit(2, 0, stored, wanted=False)
 
@@ -73,7 +71,7 @@ def test_a_restart_wanted_under_limit_0_hits_it() -> None:
     ("limit", "in_place", "stored", "left"),
     [(3, 0, 0, 3), (3, 1, 1, 1), (3, 2, 2, 0), (0, 0, 0, 0)],
 )
-def test_what_is_left_is_never_less_than_nothing(
+def test_remaining_restarts_are_never_negative(
     limit: int, in_place: int, stored: int, left: int
 ) -> None:
     assert limits.remaining_restarts(limit, Restarts(in_place=in_place, stored=stored)) == left
@@ -108,6 +106,6 @@ def test_without_limit_or_start_nothing_is_hit() -> None:
     assert not limits.is_deadline_exceeded(TWO, None, now=at(999))
 
 
-def test_a_start_at_the_end_of_the_calendar_is_no_error() -> None:
+def test_start_at_the_latest_possible_time_is_no_error() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     assert limits.deadline(TWO, last) == last

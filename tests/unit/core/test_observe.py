@@ -45,19 +45,19 @@ def test_every_replica_has_a_slot_in_order_with_its_pod() -> None:
 
 
 @pytest.mark.parametrize("index", ["-1", "x", "", "1.0", "²", "1234567890"])
-def test_a_pod_whose_index_is_no_use_is_nobodys(index: str) -> None:
+def test_pod_with_an_invalid_index_belongs_to_no_replica(index: str) -> None:
     found = seen(a_job("W1"), a_pod("worker", index, name="odd"))
     assert found.all_instances()[0].pod is None
     assert found.surplus_pods == []
 
 
-def test_a_pod_without_an_index_is_nobodys() -> None:
+def test_pod_without_an_index_belongs_to_no_replica() -> None:
     labels = {"training.kubeflow.org/replica-type": "worker"}
     pod = msgspec.structs.replace(a_pod(), metadata=ObjectMeta(name="odd", labels=labels))
     assert seen(a_job("W1"), pod).all_instances()[0].pod is None
 
 
-def test_a_child_without_a_type_is_nobodys() -> None:
+def test_child_without_a_type_belongs_to_no_replica() -> None:
     labels = {"training.kubeflow.org/replica-index": "0"}
     pod = msgspec.structs.replace(a_pod(), metadata=ObjectMeta(name="odd", labels=labels))
     assert seen(a_job("W1"), pod).surplus_pods == []
@@ -99,7 +99,7 @@ def test_of_several_pods_of_other_names_the_oldest_counts() -> None:
         assert pod.metadata.name == oldest
 
 
-def test_the_pods_own_policy_says_what_its_node_starts_again() -> None:
+def test_restart_policy_of_the_pod_decides_what_is_restarted() -> None:
     job = a_job("W1", restart="OnFailure")
     replica = msgspec.structs.replace(job.replicas[0], pod_restart_policy="Never")
     recreating = msgspec.structs.replace(job, replicas=[replica])
@@ -121,7 +121,7 @@ def test_the_pods_own_policy_says_what_its_node_starts_again() -> None:
         ("-", False, False, False, False),
     ],
 )
-def test_how_a_replica_stands(
+def test_state_of_a_replica(
     letter: str, active: bool, succeeded: bool, failed: bool, done: bool
 ) -> None:
     instance = first(a_job("W1"), *pods(worker=letter))
@@ -130,7 +130,7 @@ def test_how_a_replica_stands(
 
 
 @pytest.mark.parametrize("letter", ["R", "S", "F", "T"])
-def test_a_replica_that_is_leaving_stands_for_nothing(letter: str) -> None:
+def test_obsolete_replica_has_no_state(letter: str) -> None:
     instance = first(a_job("W1"), *pods(worker=letter))
     instance.is_obsolete = True
     states = [
@@ -147,7 +147,7 @@ def test_a_pending_pod_that_is_being_deleted_has_not_failed() -> None:
 
 
 @pytest.mark.parametrize("letter", ["-", "R", "F"])
-def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
+def test_stored_success_counts_whatever_the_state_of_its_pod(letter: str) -> None:
     job = a_job("W1")
     stored = JobStatus(replicas={"Worker": ReplicaStatus(completed=frozenset({0}))})
     instance = first(msgspec.structs.replace(job, status=stored), *pods(worker=letter))
@@ -158,7 +158,7 @@ def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
 
 @pytest.mark.parametrize("created", [-900, 0, 900])
 @pytest.mark.parametrize("deleted", [None, -900, 0, 900])
-def test_a_pod_on_record_as_removed_is_leaving_whatever_its_times_say(
+def test_pod_recorded_as_removed_is_obsolete_whatever_its_times(
     created: float, deleted: float | None
 ) -> None:
     entry = PodRecord(index=0, uid="old", streak=0, at=NOW, cause=RecordCause.REMOVED)
@@ -169,7 +169,7 @@ def test_a_pod_on_record_as_removed_is_leaving_whatever_its_times_say(
     assert not first(job, other).is_obsolete
 
 
-def test_while_suspended_every_pod_on_its_way_out_is_leaving() -> None:
+def test_terminating_pods_of_a_suspended_job_are_obsolete() -> None:
     job = resumed(a_job("W1"), is_suspended=True, start=None)
     assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_obsolete
     assert not first(job, a_pod("worker", 0)).is_obsolete
@@ -204,7 +204,7 @@ def test_a_pod_of_a_batch_job_that_is_being_deleted_is_still_active() -> None:
     assert (instance.is_active, instance.is_failed) == (True, False)
 
 
-def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
+def test_only_a_decisive_replica_fails_by_an_earlier_pod() -> None:
     found = [
         a_pod("worker", index, exit_code=code, name=f"{index}-{code}", created=created)
         for index in (0, 1)
@@ -234,6 +234,6 @@ def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
         (a_pod(conditions=[PodCondition(type="Ready", status="False")]), True),
     ],
 )
-def test_only_an_undisturbed_run_is_no_suspect(pod: Pod, is_suspect: bool) -> None:
+def test_all_replicas_but_undisturbed_ones_are_suspects(pod: Pod, is_suspect: bool) -> None:
     observed = seen(a_job("W2", restart="OnFailure"), pod)
     assert [each.pod for each in observed.suspects] == ([pod] if is_suspect else [])

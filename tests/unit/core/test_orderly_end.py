@@ -55,7 +55,7 @@ def test_a_suspended_job_counts_the_parameter_servers_that_still_run() -> None:
 
 @pytest.mark.scenario("R44")
 def test_parameter_servers_wait_for_the_grace_of_the_chief_and_a_margin() -> None:
-    """The chief was told to end 5 seconds ago and has 30."""
+    """The deletion of the chief was requested 5 seconds ago, with a grace period of 30."""
     plan = decide(a_suspended_job(), *pods(chief="T", ps="RR"))
     assert deleted_names(plan, "Pod") == []
     assert plan.requeue_at == at(25 + MARGIN)

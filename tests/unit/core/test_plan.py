@@ -29,17 +29,17 @@ from tfjob.core.status import JobStatus
         {"deletes_job": True},
     ],
 )
-def test_a_plan_that_writes_anything_is_not_quiet(fields: dict[str, Any]) -> None:
+def test_plan_with_a_write_is_not_empty(fields: dict[str, Any]) -> None:
     assert not Plan(**fields).is_empty
 
 
-def test_a_plan_that_only_tells_or_waits_is_quiet() -> None:
+def test_plan_with_only_events_or_a_requeue_is_empty() -> None:
     event = JobEvent(type=EventType.NORMAL, reason="R", message="m", key="k")
     assert Plan().is_empty
     assert Plan(events=[event], requeue_at=NOW).is_empty
 
 
-def test_only_what_is_not_on_its_way_out_is_deleted() -> None:
+def test_terminating_objects_are_not_deleted_again() -> None:
     staying = meta("a", uid="u")
     going = meta("b", deleted=-5)
     assert deletes_of(ChildKind.SERVICE, [going, staying], rule=Rule.SUSPENDED) == [

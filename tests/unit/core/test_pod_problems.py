@@ -25,7 +25,7 @@ def instances_of(job: Job, *found: Pod) -> list[ReplicaInstance]:
     return observe(job, Children(pods=found)).all_instances()
 
 
-def troubles(pod: Pod, job: Job = JOB) -> list[JobEvent]:
+def problems_of(pod: Pod, job: Job = JOB) -> list[JobEvent]:
     return list(pod_problems.problems(job, instances_of(job, pod)))
 
 
@@ -50,46 +50,46 @@ def condition(kind: str, status: str, when: str | None, **fields: str) -> PodCon
 
 def test_a_failed_container_is_reported_with_its_exit_code_and_message() -> None:
     pod = a_pod(others=[ended("proxy", 3, reason="OOMKilled", message="too much")], uid="u")
-    (event,) = troubles(pod)
+    (event,) = problems_of(pod)
     text = "Error pod j-worker-0 container proxy exitCode: 3 terminated message: too much"
     assert shown([event]) == [("Warning", "OOMKilled", text)]
     assert event.key == "pod/u/OOMKilled/proxy/2"
 
 
-def test_a_container_that_succeeded_is_no_trouble() -> None:
-    assert troubles(a_pod(others=[ended("proxy", 0, reason="Completed")])) == []
+def test_succeeded_container_is_no_problem() -> None:
+    assert problems_of(a_pod(others=[ended("proxy", 0, reason="Completed")])) == []
 
 
 def test_a_container_that_waits_with_a_message_is_reported() -> None:
     pod = a_pod(phase="Pending", waiting=("ImagePullBackOff", "no such image"), uid="u")
-    (event,) = troubles(pod)
+    (event,) = problems_of(pod)
     text = "Error pod j-worker-0 container tensorflow waiting message: no such image"
     assert shown([event]) == [("Warning", "ImagePullBackOff", text)]
     assert event.key == "pod/u/ImagePullBackOff/tensorflow"
 
 
-def test_a_container_that_waits_in_silence_is_no_trouble() -> None:
-    assert troubles(a_pod(phase="Pending", waiting=("ContainerCreating", ""))) == []
+def test_container_that_waits_without_a_message_is_no_problem() -> None:
+    assert problems_of(a_pod(phase="Pending", waiting=("ContainerCreating", ""))) == []
 
 
 def test_an_empty_reason_becomes_unknown() -> None:
-    (event,) = troubles(a_pod(phase="Pending", waiting=("", "why")))
+    (event,) = problems_of(a_pod(phase="Pending", waiting=("", "why")))
     assert event.reason == "Unknown"
 
 
-def test_every_container_speaks() -> None:
+def test_every_container_is_reported() -> None:
     others = [waits("a", "A", "1"), waits("b", "B", "2")]
-    assert [each.reason for each in troubles(a_pod(others=others))] == ["A", "B"]
+    assert [each.reason for each in problems_of(a_pod(others=others))] == ["A", "B"]
 
 
-def test_init_containers_speak_only_while_no_other_does() -> None:
+def test_init_containers_are_reported_only_before_the_others() -> None:
     init = [ended("init", 1, reason="Error")]
-    assert [each.reason for each in troubles(a_pod(phase="Pending", init=init))] == ["Error"]
+    assert [each.reason for each in problems_of(a_pod(phase="Pending", init=init))] == ["Error"]
     beside = a_pod(phase="Pending", init=init, others=[waits("x", "Other", "m")])
-    assert [each.reason for each in troubles(beside)] == ["Other"]
+    assert [each.reason for each in problems_of(beside)] == ["Other"]
 
 
-def test_the_newest_condition_speaks_when_no_container_does() -> None:
+def test_newest_condition_is_reported_without_container_statuses() -> None:
     conditions = [
         condition(
             "PodScheduled",
@@ -101,18 +101,18 @@ def test_the_newest_condition_speaks_when_no_container_does() -> None:
         condition("Initialized", "True", "2026-01-02T03:00:00Z"),
         condition("Other", "False", None, reason="Old"),
     ]
-    (event,) = troubles(a_pod(phase="Pending", conditions=conditions, uid="u"))
+    (event,) = problems_of(a_pod(phase="Pending", conditions=conditions, uid="u"))
     text = "Error pod j-worker-0 condition message: 0/3 nodes"
     assert shown([event]) == [("Warning", "Unschedulable", text)]
     assert event.key == "pod/u/Unschedulable/PodScheduled"
 
 
 @pytest.mark.parametrize("status", ["True", None])
-def test_a_newest_condition_that_is_true_or_absent_is_no_trouble(status: str | None) -> None:
+def test_newest_condition_that_is_true_or_absent_is_no_problem(status: str | None) -> None:
     older = condition("PodScheduled", "False", "2026-01-02T03:00:00Z", reason="Old")
     newer = condition("Ready", "True", "2026-01-02T03:04:05Z")
     conditions = [] if status is None else [older, newer]
-    assert troubles(a_pod(phase="Pending", conditions=conditions)) == []
+    assert problems_of(a_pod(phase="Pending", conditions=conditions)) == []
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_newest_condition_that_is_true_or_absent_is_no_trouble(status: str | N
         {"deleted": -5},
     ],
 )
-def test_pods_that_ended_or_are_leaving_are_no_trouble(fields: dict[str, Any]) -> None:
-    assert troubles(a_pod(others=[waits("x", "R", "m")], **fields)) == []
+def test_ended_or_terminating_pods_are_no_problem(fields: dict[str, Any]) -> None:
+    assert problems_of(a_pod(others=[waits("x", "R", "m")], **fields)) == []
 
 
-def test_a_replica_of_an_earlier_run_or_without_a_pod_says_nothing() -> None:
+def test_replica_without_a_current_pod_has_no_problem() -> None:
     (instance,) = instances_of(JOB, a_pod(exit_code=1, others=[waits("x", "R", "m")]))
     instance.is_obsolete = True
     assert list(pod_problems.problems(JOB, [instance])) == []
@@ -144,7 +144,7 @@ def test_an_exit_is_reported_with_namespace_pod_and_code() -> None:
     assert event.key == "exited/u/2026-01-02T03:04:05Z"
 
 
-def test_a_running_container_and_a_sidecar_have_no_exit_to_tell() -> None:
+def test_running_containers_and_sidecars_have_no_exit() -> None:
     assert list(pod_problems.exits(JOB, instances_of(JOB, a_pod(others=[ended("proxy", 1)])))) == []
 
 
@@ -154,7 +154,7 @@ def test_a_stored_success_is_not_reported_again() -> None:
     assert list(pod_problems.exits(job, instances)) == []
 
 
-def test_one_silent_pod_does_not_silence_the_next() -> None:
+def test_pod_without_a_problem_does_not_hide_the_next() -> None:
     job = a_job("W4", status={"replicaStatuses": {"Worker": {"completedIndexes": "0"}}})
     found = [
         a_pod("worker", 0, "Succeeded", exit_code=0),

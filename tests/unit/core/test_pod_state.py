@@ -82,7 +82,7 @@ def test_a_pod_has_ended_when_its_containers_have_though_its_phase_says_running(
     assert pod_state.has_ended(a_pod(exit_code=code), policy=policy) is expected
 
 
-def test_what_the_pod_itself_says_of_its_policy_counts() -> None:
+def test_restart_policy_of_the_pod_takes_precedence() -> None:
     pod = a_pod(exit_code=1)
     spec = msgspec.structs.replace(pod.spec, restart_policy="Never")
     assert pod_state.has_ended(msgspec.structs.replace(pod, spec=spec), policy="Always")
@@ -106,7 +106,7 @@ def test_nothing_is_started_again_in_a_pod_that_is_being_deleted() -> None:
     ("phase", "expected"),
     [("Pending", False), ("Running", False), ("Unknown", False), ("Succeeded", True)],
 )
-def test_without_reports_of_containers_the_phase_tells(phase: str, expected: bool) -> None:
+def test_phase_decides_without_container_statuses(phase: str, expected: bool) -> None:
     assert pod_state.has_ended(a_pod(phase=phase), policy="Never") is expected
 
 
@@ -149,7 +149,7 @@ def held(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=kept)
 
 
-def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> None:
+def test_final_deletion_by_the_kubelet_does_not_hide_an_earlier_one() -> None:
     gone: dict[str, Any] = {"phase": "Succeeded", "exit_code": 0, "deleted": 1, "grace": 0}
     assert pod_state.is_disrupted(a_pod(**gone), RULES)
     assert pod_state.is_disrupted(held(a_pod(**gone)), RULES)
@@ -166,7 +166,7 @@ def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> No
         pytest.param(1, 0, True, id="the server does not count"),
     ],
 )
-def test_the_generation_that_a_kubelet_observed_tells_which_came_first(
+def test_observed_generation_shows_whether_the_end_or_the_deletion_came_first(
     grace: int, observed: int, generation: int, expected: bool
 ) -> None:
     """The times say that the deletion came first."""
@@ -206,7 +206,7 @@ def test_a_pod_that_ended_before_its_node_was_drained_was_not_evicted(
     assert pod_state.is_disrupted(pod, RULES) is expected
 
 
-def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
+def test_deletion_was_requested_one_grace_period_before_its_timestamp() -> None:
     assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=30)) == at(-5)
     assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=0)) == at(-5)
     assert pod_state.deletion_requested_at(meta("x")) is None

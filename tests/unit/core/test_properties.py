@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 
 def decided(cluster: ModelCluster) -> Pass:
-    """One pass without its effects."""
+    """Decide once, without applying the plan."""
     _, children = cluster.look(Lag())
     plan = reconcile(job=cluster.job, children=children, now=cluster.now)
     return Pass(job=cluster.job, children=children, now=cluster.now, plan=plan)
 
 
 def in_any_order(plan: Plan) -> dict[str, Any]:
-    """A plan as a value that knows no order of its effects."""
+    """The plan as a value that does not depend on the order of its writes."""
     found: dict[str, Any] = msgspec.to_builtins(plan)
     for key in ("creates", "updates", "deletes", "events"):
         found[key] = sorted(found[key], key=repr)
@@ -45,7 +45,7 @@ def in_any_order(plan: Plan) -> dict[str, Any]:
 
 
 def reversed_keys(value: Any) -> Any:
-    """The same JSON with the keys of all its objects the other way round."""
+    """The same JSON with the keys of all its objects in reverse order."""
     if isinstance(value, dict):
         return {key: reversed_keys(value[key]) for key in reversed(value)}
     if isinstance(value, list):
@@ -62,8 +62,8 @@ def shuffled(data: st.DataObject, values: Sequence[T]) -> list[T]:
 def test_the_order_of_children_and_of_keys_does_not_matter(
     cluster: ModelCluster, data: st.DataObject
 ) -> None:
-    """Law: the same objects in another order, and the same JSON with its keys in another order,
-    give the same plan up to the order of its parts."""
+    """Neither the order of the objects nor that of JSON keys changes the plan, except for the order
+    of its parts."""
     made = decided(cluster)
     children = msgspec.structs.replace(
         made.children,
@@ -79,15 +79,15 @@ def test_the_order_of_children_and_of_keys_does_not_matter(
 def test_every_invariant_of_a_reconcile_holds_in_every_reachable_state(
     cluster: ModelCluster,
 ) -> None:
-    """Law: all that holds for one pass, see the laws themselves."""
+    """All invariants of a single reconcile hold."""
     assume(not cluster.is_gone)
     invariants.check(decided(cluster))
 
 
 @given(cluster=fuzzed_clusters())
 def test_an_absurd_state_gives_a_bounded_plan_and_no_exception(cluster: ModelCluster) -> None:
-    """Law: whatever is stored and whatever runs, there is a plan; it is no larger than the job and
-    its children, makes nothing beside what is there and takes nothing that it did not see."""
+    """Any stored status and any children lead to a plan. It is no larger than the job and its
+    children, creates no duplicates, and deletes only children that it was given."""
     made = decided(cluster)
     invariants.size_is_bounded(made)
     invariants.creates_are_due(made)
@@ -99,9 +99,9 @@ def test_an_absurd_state_gives_a_bounded_plan_and_no_exception(cluster: ModelClu
 
 
 @given(cluster=clusters() | fuzzed_clusters())
-def test_plans_carried_out_come_to_a_fixed_point(cluster: ModelCluster) -> None:
-    """Law: while nothing else happens and no time passes, at most PASSES_TO_REST passes are made,
-    of which the last has nothing to write, and one more would have nothing to write either."""
+def test_applied_plans_reach_a_fixed_point(cluster: ModelCluster) -> None:
+    """While nothing else happens and no time passes, a job settles within PASSES_TO_REST
+    reconciles: the last one has nothing to write, and neither would one more."""
     assume(not cluster.is_gone)
     passes = cluster.settle(most=PASSES_TO_REST)
     event(f"{len(passes)} passes")
@@ -115,8 +115,8 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ModelCluster) -> None:
 def test_a_second_reconcile_adds_nothing_to_the_status_just_written(
     cluster: ModelCluster,
 ) -> None:
-    """Law: a pass that only tells how a job goes on is followed by one with nothing to write, which
-    asks to be woken no earlier; so that one need not be made."""
+    """A reconcile that only reports progress is followed by one with nothing to write and no
+    earlier requeue, so the second one can be skipped."""
     assume(not cluster.is_gone)
     for made, again in pairwise(cluster.settle(most=PASSES_TO_REST)):
         if not _tells_only_how_it_goes_on(made):
@@ -139,11 +139,11 @@ def _tells_only_how_it_goes_on(made: Pass) -> bool:
 
 
 @given(cluster=clusters(), percent=st.integers(0, 99))
-def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
+def test_time_alone_changes_nothing_before_the_requeue_time(
     cluster: ModelCluster, percent: int
 ) -> None:
-    """Law: between a pass with nothing to write and the time it asks to be woken at, no pass has
-    anything to write; if it asks for none, none ever has. Lost nodes are news from outside."""
+    """Between a reconcile with nothing to write and its requeue time, no reconcile has anything to
+    write; without a requeue time, none ever has. Lost nodes count as changes from outside."""
     assume(not cluster.is_gone and not cluster.lost_nodes)
     last = cluster.settle(most=PASSES_TO_REST)[-1]
     assume(last.plan.is_empty)
@@ -153,10 +153,11 @@ def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
 
 
 @given(cluster=clusters())
-def test_a_job_left_alone_comes_to_rest(cluster: ModelCluster) -> None:
-    """Law: woken when it asks to be, with every terminating pod gone by then, a job needs at most
-    ROUNDS_TO_REST rounds until it asks for nothing any more, or only for admission by its gang's
-    scheduler. What a lost node holds is taken by force, unless the job has ended or rests."""
+def test_undisturbed_job_settles(cluster: ModelCluster) -> None:
+    """Reconciled at its requeue times, with every terminating pod gone by then, a job needs at most
+    ROUNDS_TO_REST rounds until it has no requeue time any more, or only waits for admission by its
+    gang's scheduler. Pods of a lost node are force-deleted, unless the job is finished or
+    suspended."""
     for _ in range(ROUNDS_TO_REST):
         passes = cluster.settle(most=PASSES_TO_REST)
         if cluster.is_gone or _is_at_rest(cluster, passes):
@@ -180,7 +181,7 @@ def _is_at_rest(cluster: ModelCluster, passes: Sequence[Pass]) -> bool:
 def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
     limit: int, passed: int
 ) -> None:
-    """Law: whoever waits for something else is still woken when the job's time is over."""
+    """A job that waits for something else is still requeued for its deadline."""
     assume(passed < limit)
     given = manifest("W2", run_policy={"activeDeadlineSeconds": limit})
     cluster = ModelCluster(given, settings=Settings(gang_scheduler_name="volcano"))
@@ -196,10 +197,10 @@ def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
 
 
 @given(cluster=clusters(), pods=fuzzed_pods())
-def test_a_finished_job_makes_nothing_and_keeps_its_verdict(
+def test_finished_job_creates_nothing_and_keeps_its_verdict(
     cluster: ModelCluster, pods: list[Any]
 ) -> None:
-    """Law: Succeeded and Failed are final and never both true, whatever pods do afterwards."""
+    """Succeeded and Failed are final and never both true, whatever pods do afterwards."""
     cluster.limit(activeDeadlineSeconds=0, ttlSecondsAfterFinished=None, suspend=False)
     cluster.run_pass()
     cluster.admit()
@@ -220,8 +221,8 @@ def test_a_finished_job_makes_nothing_and_keeps_its_verdict(
 def test_a_suspended_job_owns_nothing_and_starts_whole_when_it_is_resumed(
     cluster: ModelCluster,
 ) -> None:
-    """Law: suspended, a job ends up without pods, services and group; resumed, every replica is
-    made again, also those that had succeeded, and restarts so far stay counted."""
+    """A suspended job ends up without pods, services and PodGroup. Once resumed, it creates every
+    replica again, even those that had succeeded, and its restarts stay counted."""
     cluster.suspend(is_suspended=True)
     cluster.settle(most=PASSES_TO_REST)
     assume(not cluster.status.is_finished and not cluster.is_gone)
@@ -250,8 +251,8 @@ def test_a_suspended_job_owns_nothing_and_starts_whole_when_it_is_resumed(
 def test_scaling_touches_nothing_but_what_is_too_many_or_missing(
     policy: str, before: int, between: int, after: int, is_gone_between: bool
 ) -> None:
-    """Law: down and up again, replicas below all three counts keep their pods, the job goes on,
-    and in the end exactly the wanted replicas have a pod."""
+    """Through scaling down and up again, replicas below all three counts keep their pods, the job
+    continues, and in the end exactly the wanted replicas have a pod."""
     cluster = ModelCluster(manifest(f"C1 W{before}", restart=policy))
     cluster.run_pass()
     model_kubelet.start_all(cluster)
@@ -275,7 +276,7 @@ def test_scaling_touches_nothing_but_what_is_too_many_or_missing(
 
 @given(cluster=clusters())
 def test_a_stored_status_is_read_back_as_it_was_decided(cluster: ModelCluster) -> None:
-    """Law: writing a status and reading it back loses nothing, so that it is written only once."""
+    """Writing a status and reading it back loses nothing, so it is written only once."""
     plan = decided(cluster).plan
     assume(plan.status is not None)
     decided_on: JobStatus | None = plan.status

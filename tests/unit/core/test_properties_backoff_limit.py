@@ -21,9 +21,9 @@ LIMIT_REACHED = "Job j has failed because it has reached the specified backoff l
 class BackoffLimit(RuleBasedStateMachine):
     """A job that never succeeds: only its limit can end it, and only when it is used up.
 
-    Every restart is counted exactly once, whatever crash comes between any two effects. With
-    failures alone exactly `backoffLimit` are counted before the job fails; restarts in place
-    count as well, also those of pods that vanish, and a disruption never does.
+    Every restart is counted exactly once, even if the operator crashes between two writes. With
+    failures alone, exactly `backoffLimit` restarts are counted before the job fails. Restarts in
+    place count too, even those of pods that vanish. Disruptions never count.
     """
 
     cluster: ModelCluster
@@ -45,7 +45,7 @@ class BackoffLimit(RuleBasedStateMachine):
 
     @rule(effects=st.integers(0, 8), lag=st.just(Lag()) | lags)
     def crash(self, effects: int, lag: Lag) -> None:
-        """What was decided on the truth and lost is decided again by whoever comes next."""
+        """A finish that was decided on fresh data and lost is decided again after the crash."""
         earlier = model_kubelet.terminating(self.cluster)
         made = self._pass(lag=lag, crash_after=effects)
         if lag == Lag() and invariants.after(made).is_finished:
@@ -87,7 +87,7 @@ class BackoffLimit(RuleBasedStateMachine):
 
     @rule()
     def come_to_rest(self) -> None:
-        """At rest every failure was answered: the replica goes, or the job ends."""
+        """Once the job has settled, every failure is recorded, or the job has failed."""
         passes = self.cluster.settle(most=PASSES_TO_REST)
         for made in passes:
             self._judge(made)

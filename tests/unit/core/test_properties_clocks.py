@@ -1,7 +1,7 @@
-"""No outcome depends on a clock: a history ends the same under clocks that jump.
+"""No outcome depends on a clock: a history has the same outcome if the clock jumps.
 
-A clock that is set back may lengthen a delay, by no more than it is set back. So the same events
-happen at the same times in both histories, each after everything that was delayed before it.
+Setting the clock back can lengthen a delay by at most that much. So the same events happen at the
+same times in both histories, each after all earlier delays are over.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from tfjob.core.status import ConditionType
 
 JUMPS = (-600.0, -1.0, 0.0, 1.0, 600.0)
 CALM = 400.0
-"""Longer than any delay, so that these are over if the clock is not set back meanwhile."""
+"""Longer than any delay, so that all are over unless the clock is set back."""
 SUSPEND, RESUME = "suspend", "resume"
 STEPS = ("exit 0", "delete", "confirm", "finish", SUSPEND, RESUME, *sorted(MOVES))
 
@@ -36,7 +36,7 @@ histories = st.lists(
 
 
 def step(cluster: ModelCluster, name: str, pick: int, *, wait: float = CALM) -> None:
-    """One thing happens, the operator sees it, and what it asks for comes about."""
+    """One event happens, the operator handles it, and its pods start and end as it wants."""
     if name in {SUSPEND, RESUME}:
         cluster.suspend(is_suspended=name == SUSPEND)
     elif cluster.pods:

@@ -34,11 +34,11 @@ OF_REPLICAS = "replica(s) failed."
 
 
 class Life(RuleBasedStateMachine):
-    """One job from its creation to its end, with everything that can come between.
+    """One job from its creation to its end, with everything that can happen in between.
 
-    After every pass all laws of a single pass hold; over the whole life a verdict is final, no
-    replica has two live pods, times go on while the clock does, and no job fails for what the
-    operator did itself.
+    All invariants of a single reconcile hold after every reconcile. Over the whole life of the job,
+    a verdict is final, no replica has two live pods, times do not go back unless the clock does,
+    and no job fails because of what the operator did itself.
     """
 
     cluster: ModelCluster
@@ -64,7 +64,7 @@ class Life(RuleBasedStateMachine):
         made = self._run()
         self._judge(made)
         if invariants.is_resting(made):
-            # Parameter servers are asked to go last.
+            # Parameter servers are deleted last.
             assert all(
                 pod.metadata.is_terminating or pod.metadata.labels[_REPLICA_TYPE] == "ps"
                 for pod in self.cluster.pods.values()
@@ -73,8 +73,8 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: not self.cluster.is_gone)
     @rule(lag=st.just(Lag()) | lags, effects=st.integers(0, 12))
     def crash(self, lag: Lag, effects: int) -> None:
-        """The operator dies after some effects of a plan; another one takes over. An end that was
-        decided on the truth is decided again, also when the pods that were asked to go are gone."""
+        """The operator crashes after some writes of a plan, and another one takes over. A finish
+        that was decided on fresh data is decided again, even if its pods are gone by then."""
         earlier = model_kubelet.terminating(self.cluster)
         made = self._run(lag=lag, crash_after=effects)
         self._judge(made)
@@ -87,7 +87,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: not self.cluster.is_gone)
     @rule()
     def come_to_rest(self) -> None:
-        """While nothing else happens, few passes leave nothing to do."""
+        """While nothing else happens, the job settles after a few reconciles."""
         passes = self.cluster.settle(most=PASSES_TO_REST)
         for made in passes:
             self._judge(made)
@@ -172,7 +172,7 @@ class Life(RuleBasedStateMachine):
             self._judge(self._run())
 
     def _run(self, *, lag: Lag | None = None, crash_after: int | None = None) -> Pass:
-        """One pass, which makes no pod for a replica whose success is stored."""
+        """One reconcile, which must not create a pod for a replica whose success is stored."""
         before, pods = self.cluster.status, dict(self.cluster.pods)
         made = self.cluster.run_pass(lag=lag, crash_after=crash_after)
         new = [pod for name, pod in self.cluster.pods.items() if name not in pods]
@@ -191,7 +191,7 @@ class Life(RuleBasedStateMachine):
             self._no_success_is_made_up(made)
 
     def _no_success_is_made_up(self, made: Pass) -> None:
-        """A replica has succeeded only if its pod ended with 0 before anybody took it away."""
+        """A replica has succeeded only if its pod exited with 0 before it was deleted."""
         then = invariants.after(made)
         for instance in observe(made.job, made.children).all_instances():
             before, after = (each.of(instance.replica.type) for each in (made.job.status, then))
@@ -201,7 +201,7 @@ class Life(RuleBasedStateMachine):
                 assert instance.pod.metadata.uid in self.cluster.truth.own_successes
 
     def _no_failure_is_made_up(self, made: Pass) -> None:
-        """Whoever fails a job is a pod that truly failed or was taken, and a limit is truly hit."""
+        """A job fails only if a pod really failed or was disrupted, or a limit was reached."""
         failed = invariants.after(made).condition(ConditionType.FAILED)
         if failed is None or made.job.status.is_finished:
             return

@@ -9,7 +9,7 @@ from tfjob.core.status import ConditionType
 
 
 def running(roles: str, restart: str, **run_policy: object) -> ModelCluster:
-    """A cluster in which the job's pods have started and the operator knows."""
+    """A cluster in which the job's pods have started and the operator has seen it."""
     cluster = ModelCluster(manifest(roles, restart=restart, run_policy=run_policy))
     cluster.run_pass()
     model_kubelet.start_all(cluster)
@@ -22,7 +22,7 @@ def staying(cluster: ModelCluster) -> list[str]:
 
 
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode", "Always"])
-def test_scaling_down_and_up_again_is_nobodys_failure(restart: str) -> None:
+def test_scaling_down_and_up_again_counts_no_failure(restart: str) -> None:
     cluster = running("W3", restart)
     cluster.scale("Worker", 2)
     cluster.run_pass()
@@ -36,7 +36,7 @@ def test_scaling_down_and_up_again_is_nobodys_failure(restart: str) -> None:
     assert cluster.status.of("Worker").records == ()
 
 
-def test_a_pod_that_was_too_many_is_forgotten_once_all_such_are_gone() -> None:
+def test_records_of_surplus_pods_are_dropped_once_all_are_gone() -> None:
     cluster = running("W3", "Never")
     cluster.scale("Worker", 1)
     cluster.run_pass()
@@ -50,7 +50,7 @@ def test_a_pod_that_was_too_many_is_forgotten_once_all_such_are_gone() -> None:
     assert cluster.status.of("Worker").records == ()
 
 
-def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletion() -> None:
+def test_surplus_pod_is_deleted_after_a_crash_before_its_deletion() -> None:
     cluster = running("W2", "Never", cleanPodPolicy="None")
     cluster.scale("Worker", 1)
     cluster.run_pass(crash_after=1)
@@ -63,7 +63,7 @@ def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletio
 
 
 @pytest.mark.parametrize("effects", range(5))
-def test_a_job_past_its_limit_gets_no_second_life_from_a_crash(effects: int) -> None:
+def test_job_past_its_limit_still_fails_after_a_crash(effects: int) -> None:
     cluster = running("W1", "OnFailure", backoffLimit=1, cleanPodPolicy="All")
     model_kubelet.leave(cluster, "j-worker-0", code=1)
     cluster.run_pass(crash_after=effects)

@@ -51,7 +51,7 @@ def test_a_limit_comes_before_success() -> None:
     assert message(job, decide(job, *pods(worker="S"))).endswith("longer than specified deadline")
 
 
-def test_a_permanent_exit_code_is_blamed_before_other_failures() -> None:
+def test_permanent_exit_code_takes_precedence_over_other_failures() -> None:
     given = manifest("C1 W1")
     specs = given["spec"]["tfReplicaSpecs"]
     specs["Worker"]["restartPolicy"] = "ExitCode"
@@ -112,7 +112,7 @@ def test_a_policy_in_the_template_is_reported_once_per_type() -> None:
     assert [each.key.rsplit("/", 1)[1] for each in decide(job).events] == ["PS", "Worker"]
 
 
-def test_while_a_group_waits_nothing_is_counted_made_or_ended() -> None:
+def test_nothing_happens_while_the_pod_group_waits() -> None:
     job = a_job("W2", VOLCANO)
     waiting = msgspec.structs.replace(GROUP, status=PodGroupStatus(phase="Pending"))
     plan = decide(job, *pods(worker="F"), pod_group=waiting)
@@ -122,7 +122,7 @@ def test_while_a_group_waits_nothing_is_counted_made_or_ended() -> None:
     assert (plan.creates, plan.deletes) == ([], [])
 
 
-def test_a_limit_is_looked_at_before_the_group() -> None:
+def test_limits_are_checked_before_the_pod_group() -> None:
     stored = {"startTime": "2026-01-02T03:00:00Z"}
     job = a_job("W2", VOLCANO, run_policy={"activeDeadlineSeconds": 5}, status=stored)
     plan = decide(job, *pods(worker="RR"))
@@ -146,7 +146,7 @@ def test_a_group_may_stay_as_long_as_there_are_pods(
     assert deleted_names(plan, "PodGroup") == (["j"] if is_deleted else [])
 
 
-def test_a_suspended_job_gives_its_group_back_although_pods_are_left() -> None:
+def test_suspended_job_deletes_its_pod_group_although_pods_are_left() -> None:
     job = a_job("W2", VOLCANO, run_policy={"suspend": True})
     assert job.gang is not None
     group = msgspec.structs.replace(job.gang, stays_with_pods=True)
@@ -157,7 +157,7 @@ def test_a_suspended_job_gives_its_group_back_although_pods_are_left() -> None:
     ]
 
 
-def test_a_job_without_a_gang_gives_back_a_group_of_earlier_times() -> None:
+def test_job_without_a_gang_deletes_an_earlier_pod_group() -> None:
     job = a_job("W1", status={"conditions": [{"type": "Succeeded", "status": "True"}]})
     assert deleted_names(decide(job, pod_group=GROUP), "PodGroup") == ["j"]
 
@@ -189,7 +189,7 @@ def test_a_limit_is_known_by_its_code_and_not_by_its_sentence() -> None:
     assert deleted_names(decide(reworded, *pods(worker="RS")), "Pod") == ["j-worker-0"]
 
 
-def test_the_first_thing_due_wakes_the_job() -> None:
+def test_job_is_requeued_for_the_earliest_deadline() -> None:
     records = [{"index": 1, "uid": "u", "streak": 3, "time": "2026-01-02T03:04:05Z"}]
     stored: dict[str, Any] = {
         "startTime": "2026-01-02T03:04:05Z",

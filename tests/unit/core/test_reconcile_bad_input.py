@@ -113,7 +113,7 @@ def test_a_pod_without_a_status_is_pending() -> None:
 
 @pytest.mark.parametrize("phase", ["Mystery", "running", " ", "Done"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_phase_of_tomorrow_is_waited_for(phase: str, policy: str) -> None:
+def test_unknown_phase_is_waited_for(phase: str, policy: str) -> None:
     job = a_job("W2", restart=policy)
     plan = decide(job, *pods(worker="R"), a_pod("worker", 1, phase))
     assert (created_names(plan, "Pod"), plan.deletes) == ([], [])
@@ -141,7 +141,7 @@ def test_a_second_pod_of_one_index_is_ignored_and_not_deleted(other: str) -> Non
     assert status.of("Worker").active == 1
 
 
-def test_a_clock_that_goes_backwards_ends_and_repeats_nothing() -> None:
+def test_clock_that_goes_backwards_neither_ends_nor_repeats_anything() -> None:
     limits = {"activeDeadlineSeconds": 60, "backoffLimit": 5, "ttlSecondsAfterFinished": 60}
     passes = Passes(manifest("W2", restart="OnFailure", run_policy=limits))
     passes.go(*pods(worker="RR"))

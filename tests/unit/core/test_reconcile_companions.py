@@ -44,7 +44,7 @@ def an_update(**spec: Any) -> Update:
     return Update(kind="Deployment", name="board", uid="b", body={"spec": spec})
 
 
-def test_a_companion_that_says_something_else_is_changed() -> None:
+def test_companion_that_differs_is_updated() -> None:
     job = boarded(a_job(), replicas=0)
     plan = decide(job, companions=standing(replicas=1))
     assert plan.updates == [an_update(replicas=0)]
@@ -60,18 +60,18 @@ def test_a_companion_that_says_something_else_is_changed() -> None:
         ({"suspend": True}, {"suspend": True, "replicas": 7}),
     ],
 )
-def test_a_companion_that_says_what_is_kept_is_left_alone(
+def test_companion_in_the_enforced_state_is_left_alone(
     kept: dict[str, Any], spec: dict[str, Any]
 ) -> None:
     assert decide(boarded(a_job(), **kept), companions=standing(**spec)).updates == []
 
 
-def test_a_companion_on_its_way_out_is_not_changed() -> None:
+def test_terminating_companion_is_not_updated() -> None:
     job = boarded(a_job(), replicas=0)
     assert decide(job, companions=standing(replicas=1, is_terminating=True)).updates == []
 
 
-def test_a_companion_follows_its_job_while_that_rests_and_after_its_end() -> None:
+def test_companion_is_updated_while_its_job_is_suspended_or_finished() -> None:
     resting = boarded(a_job(run_policy={"suspend": True}), replicas=0)
     assert decide(resting, companions=standing(replicas=1)).updates == [an_update(replicas=0)]
     job = boarded(a_job(), suspend=True)
@@ -82,7 +82,7 @@ def test_a_companion_follows_its_job_while_that_rests_and_after_its_end() -> Non
     assert plan.creates == []
 
 
-def test_a_service_beside_the_replicas_is_there_by_its_name() -> None:
+def test_companion_service_is_found_by_its_name() -> None:
     job = boarded(a_job())
     door = Service(metadata=ObjectMeta(name="board"))
     assert created_names(decide(job), "Service") == ["board", "j-worker-0"]
@@ -90,7 +90,7 @@ def test_a_service_beside_the_replicas_is_there_by_its_name() -> None:
     assert created_names(decide(job, companions=standing()), "Service") == ["j-worker-0"]
 
 
-def test_a_service_beside_the_replicas_outlives_clean_up_suspension_and_scaling() -> None:
+def test_companion_service_outlives_clean_up_suspension_and_scaling() -> None:
     labelled = a_service("worker", 7).metadata
     door = Service(metadata=msgspec.structs.replace(labelled, name="board"))
     services = [door, a_service()]

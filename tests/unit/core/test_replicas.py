@@ -44,7 +44,7 @@ def test_a_replica_that_has_succeeded_is_not_recreated() -> None:
     assert [each.name for each in creates] == ["j-worker-1"]
 
 
-def test_a_replica_held_back_is_due_later_and_the_first_one_counts() -> None:
+def test_earliest_end_of_a_backoff_is_returned() -> None:
     records = tuple(
         PodRecord(index=index, uid="u", streak=streak, at=NOW)
         for index, streak in ((0, 4), (1, 3), (2, 1))
@@ -75,7 +75,7 @@ def test_a_batch_job_that_has_succeeded_is_not_recreated() -> None:
     assert missing(msgspec.structs.replace(job, workload=Workload.JOB)) == ([], None)
 
 
-def test_missing_companions_are_created_as_property_of_the_job() -> None:
+def test_missing_companions_are_created_with_an_owner_reference() -> None:
     board = Companion(
         kind="Deployment",
         name="board",

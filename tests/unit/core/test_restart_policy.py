@@ -30,7 +30,7 @@ def slot_of(job: Job, pod: Pod) -> ReplicaInstance:
     return next(instance for instance in instances if instance.pod is not None)
 
 
-def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> ReplicaAction:
+def action_of(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> ReplicaAction:
     return restart_policy.action_for(slot_of(job, pod), semantics=job.semantics, stored=stored)
 
 
@@ -72,7 +72,7 @@ def recorded_as(uid: str, *, streak: int = 1, seconds: float = 0, index: int = 0
 )
 def test_the_policy_and_the_pod_decide(policy: str, letter: str, expected: ReplicaAction) -> None:
     (pod,) = pods(worker=letter)
-    assert fate(a_job("W1", restart=policy), pod) is expected
+    assert action_of(a_job("W1", restart=policy), pod) is expected
 
 
 def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
@@ -98,7 +98,7 @@ def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
 def test_a_pod_taken_before_it_ran_never_fails_the_job(
     policy: str, expected: ReplicaAction, phase: str
 ) -> None:
-    assert fate(a_job("W1", restart=policy), a_pod("worker", 0, phase, deleted=-5)) is expected
+    assert action_of(a_job("W1", restart=policy), a_pod("worker", 0, phase, deleted=-5)) is expected
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_a_pod_taken_before_it_ran_never_fails_the_job(
     ],
 )
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "ExitCode"])
-def test_what_the_cluster_ended_is_replaced_uncounted(policy: str, pod: Pod) -> None:
-    assert fate(a_job("W1", restart=policy), pod) is ReplicaAction.REPLACE
+def test_disrupted_pod_is_replaced_and_not_counted(policy: str, pod: Pod) -> None:
+    assert action_of(a_job("W1", restart=policy), pod) is ReplicaAction.REPLACE
 
 
 @pytest.mark.parametrize(
@@ -151,52 +151,53 @@ def test_what_the_cluster_ended_is_replaced_uncounted(policy: str, pod: Pod) -> 
         ),
     ],
 )
-def test_what_failed_by_itself_is_counted(pod: Pod) -> None:
-    assert fate(a_job("W1", restart="OnFailure"), pod) is ReplicaAction.RESTART
+def test_failure_of_the_program_is_counted(pod: Pod) -> None:
+    assert action_of(a_job("W1", restart="OnFailure"), pod) is ReplicaAction.RESTART
 
 
 def test_an_end_may_be_permanent_by_its_reason() -> None:
     codes = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))
     job = ruled(a_job("W1", restart="ExitCode"), exit_codes=codes)
     killed = a_pod("worker", 0, "Failed", exit_code=137, reason="OOMKilled")
-    assert fate(job, killed) is ReplicaAction.FAIL_JOB_ON_EXIT_CODE
-    assert fate(job, a_pod("worker", 0, "Failed", exit_code=137)) is ReplicaAction.RESTART
+    assert action_of(job, killed) is ReplicaAction.FAIL_JOB_ON_EXIT_CODE
+    assert action_of(job, a_pod("worker", 0, "Failed", exit_code=137)) is ReplicaAction.RESTART
 
 
 def test_where_evictions_count_only_a_deletion_is_spared() -> None:
     job = ruled(a_job("W1", restart="ExitCode"), counts_evictions=True)
-    assert fate(job, a_pod(phase="Failed", pod_reason="Evicted")) is ReplicaAction.RESTART
-    assert fate(job, a_pod(phase="Failed", exit_code=143, deleted=-9)) is ReplicaAction.REPLACE
+    assert action_of(job, a_pod(phase="Failed", pod_reason="Evicted")) is ReplicaAction.RESTART
+    assert action_of(job, a_pod(phase="Failed", exit_code=143, deleted=-9)) is ReplicaAction.REPLACE
 
 
-def test_a_restart_written_down_is_not_counted_again() -> None:
+def test_recorded_restart_is_not_counted_again() -> None:
     job = a_job("W2", restart="OnFailure")
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
-    assert fate(job, pod, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
-    assert fate(job, pod, recorded_as("y", index=1)) is ReplicaAction.RESTART
-    assert fate(job, pod, recorded_as("x", index=0)) is ReplicaAction.RESTART
+    assert action_of(job, pod, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
+    assert action_of(job, pod, recorded_as("y", index=1)) is ReplicaAction.RESTART
+    assert action_of(job, pod, recorded_as("x", index=0)) is ReplicaAction.RESTART
 
 
-def test_never_may_survive_what_the_cluster_did() -> None:
+def test_restart_policy_never_may_survive_disruptions() -> None:
     job = ruled(a_job("W2", restart="Never"), never_policy_survives_disruption=True)
-    assert fate(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.AWAIT_DELETION
+    assert action_of(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.AWAIT_DELETION
     assert (
-        fate(job, a_pod("worker", 1, "Failed", exit_code=143, deleted=-5)) is ReplicaAction.REPLACE
+        action_of(job, a_pod("worker", 1, "Failed", exit_code=143, deleted=-5))
+        is ReplicaAction.REPLACE
     )
-    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.FAIL_JOB
+    assert action_of(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.FAIL_JOB
 
 
 @pytest.mark.parametrize("policy", ["Never", "ExitCode"])
 def test_where_only_the_decider_fails_the_job_others_are_tolerated(policy: str) -> None:
     job = ruled(a_job("W2", restart=policy), only_decisive_replica_fails_job=True)
     failing = {ReplicaAction.FAIL_JOB, ReplicaAction.FAIL_JOB_ON_EXIT_CODE}
-    assert fate(job, a_pod("worker", 0, "Failed", exit_code=1)) in failing
-    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.TOLERATE
+    assert action_of(job, a_pod("worker", 0, "Failed", exit_code=1)) in failing
+    assert action_of(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.TOLERATE
 
 
 def test_a_tolerant_type_is_tolerated_also_when_its_pod_is_taken() -> None:
     job = a_job("W2", restart="Never", enableDynamicWorker=True)
-    assert fate(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.TOLERATE
+    assert action_of(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.TOLERATE
 
 
 def restarting_on_success(job: Job) -> Job:
@@ -207,12 +208,12 @@ def restarting_on_success(job: Job) -> Job:
 def test_a_success_is_restarted_where_the_type_says_so_but_not_the_deciders() -> None:
     job = restarting_on_success(a_job("W2"))
     done = a_pod("worker", 1, "Succeeded", exit_code=0, uid="x")
-    assert fate(job, done) is ReplicaAction.RESTART
-    assert fate(job, done, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
-    assert fate(job, a_pod("worker", 0, "Succeeded", exit_code=0)) is ReplicaAction.KEEP
+    assert action_of(job, done) is ReplicaAction.RESTART
+    assert action_of(job, done, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
+    assert action_of(job, a_pod("worker", 0, "Succeeded", exit_code=0)) is ReplicaAction.KEEP
 
 
-def fates_of(job: Job, letters: str) -> list[tuple[ReplicaInstance, ReplicaAction]]:
+def actions_of(job: Job, letters: str) -> list[tuple[ReplicaInstance, ReplicaAction]]:
     instances = observe(job, Children(pods=pods(worker=letters))).all_instances()
     return [
         (instance, restart_policy.action_for(instance, semantics=job.semantics, stored=NOTHING))
@@ -251,7 +252,7 @@ def test_the_first_replicas_get_the_restarts_that_backoff_limit_leaves(
 ) -> None:
     job = a_job("W4", restart="OnFailure")
     judged = restart_policy.apply_backoff_limit(
-        fates_of(job, "FRFF"), left=left, semantics=job.semantics
+        actions_of(job, "FRFF"), left=left, semantics=job.semantics
     )
     assert [each for _, each in judged] == expected
 
@@ -259,7 +260,7 @@ def test_the_first_replicas_get_the_restarts_that_backoff_limit_leaves(
 def test_at_a_limit_that_only_stops_restarts_only_the_decisive_replica_fails_the_job() -> None:
     job = ruled(a_job("W2", restart="OnFailure"), backoff_limit_fails_job=False)
     judged = restart_policy.apply_backoff_limit(
-        fates_of(job, "FF"), left=0, semantics=job.semantics
+        actions_of(job, "FF"), left=0, semantics=job.semantics
     )
     assert [each for _, each in judged] == [ReplicaAction.FAIL_JOB, ReplicaAction.TOLERATE]
 
@@ -347,7 +348,7 @@ def test_the_longest_delay_is_a_rule_of_the_dialect() -> None:
     )
 
 
-def test_a_restart_in_the_future_holds_nothing_back() -> None:
+def test_restart_recorded_in_the_future_delays_nothing() -> None:
     stored = recorded_as("u", streak=5, seconds=1)
     assert restart_policy.backoff_until(stored, 0, now=NOW, max_delay=FIVE_MINUTES) is None
 
@@ -355,11 +356,11 @@ def test_a_restart_in_the_future_holds_nothing_back() -> None:
 def test_a_running_container_is_no_exit() -> None:
     running = ContainerStatus(name="tensorflow", state=ContainerState(running=Running()))
     pod = a_pod("worker", 0, "Failed", others=[running])
-    assert fate(a_job("W1", restart="ExitCode"), pod) is ReplicaAction.RESTART
+    assert action_of(a_job("W1", restart="ExitCode"), pod) is ReplicaAction.RESTART
 
 
-def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
-    """How many restarts of worker 0 are still told when this is its pod."""
+def recorded(pod: Pod, *, uid: str = "gone", now: float) -> int:
+    """How many restarts of worker 0 are still recorded if this is its pod."""
     instances = observe(a_job("W1"), Children(pods=[pod])).all_instances()
     stored = recorded_as(uid, streak=3)
     return len(
@@ -373,20 +374,20 @@ def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
 def test_a_restart_is_recorded_until_the_next_pod_has_run_ten_minutes(
     now: float, expected: int
 ) -> None:
-    assert told(a_pod(), now=now) == expected
+    assert recorded(a_pod(), now=now) == expected
 
 
 @pytest.mark.parametrize(("now", "expected"), [(899, 1), (900, 0)])
 def test_a_slow_start_of_the_container_is_no_steady_run(now: float, expected: int) -> None:
     state = ContainerState(running=Running(started_at="2026-01-02T03:09:05Z"))
     late = a_pod(others=[ContainerStatus(name="tensorflow", state=state)])
-    assert told(late, now=now) == expected
+    assert recorded(late, now=now) == expected
 
 
 @pytest.mark.parametrize("pod", [*pods(worker="P"), *pods(worker="U"), *pods(worker="T")])
 def test_a_restart_is_recorded_while_the_next_pod_does_not_run(pod: Pod) -> None:
-    assert told(pod, now=9999) == 1
+    assert recorded(pod, now=9999) == 1
 
 
 def test_a_restart_is_recorded_while_its_pod_exists() -> None:
-    assert told(a_pod(uid="x"), uid="x", now=9999) == 1
+    assert recorded(a_pod(uid="x"), uid="x", now=9999) == 1

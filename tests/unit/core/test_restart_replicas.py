@@ -22,7 +22,7 @@ def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
     return cluster
 
 
-def told(cluster: ModelCluster) -> list[int]:
+def recorded(cluster: ModelCluster) -> list[int]:
     return [each.index for each in cluster.status.of("Worker").records]
 
 
@@ -32,25 +32,25 @@ def fail_last(cluster: ModelCluster) -> None:
     cluster.settle(most=5)
 
 
-def test_restarts_are_forgotten_with_the_next_change_once_their_replicas_run_steadily() -> None:
+def test_records_are_pruned_with_the_next_change_once_replicas_run_stably() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
     fail_last(cluster)
-    assert told(cluster) == [2]
+    assert recorded(cluster) == [2]
 
 
 def test_restarts_are_recorded_until_their_replicas_run_stably() -> None:
     cluster = restarted()
     cluster.advance(STEADILY - 1)
     fail_last(cluster)
-    assert told(cluster) == [0, 1, 2]
+    assert recorded(cluster) == [0, 1, 2]
 
 
-def test_a_record_that_could_be_shorter_is_no_reason_to_write() -> None:
+def test_expired_records_alone_cause_no_write() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
     assert cluster.run_pass().plan.is_empty
-    assert told(cluster) == [0, 1]
+    assert recorded(cluster) == [0, 1]
 
 
 def test_a_reconcile_that_drops_records_is_followed_by_no_write() -> None:
@@ -58,37 +58,37 @@ def test_a_reconcile_that_drops_records_is_followed_by_no_write() -> None:
     cluster.advance(STEADILY)
     model_kubelet.leave(cluster, "j-worker-2", code=0)
     assert cluster.run_pass().plan.status is not None
-    assert told(cluster) == []
+    assert recorded(cluster) == []
     assert cluster.run_pass().plan.is_empty
 
 
-def test_the_restart_of_a_replica_that_has_succeeded_is_forgotten_at_once() -> None:
+def test_record_of_a_succeeded_replica_is_pruned_at_once() -> None:
     cluster = restarted()
     model_kubelet.leave(cluster, "j-worker-1", code=0)
     cluster.settle(most=5)
-    assert told(cluster) == [0]
+    assert recorded(cluster) == [0]
 
 
-def test_the_restart_of_a_replica_that_is_too_many_is_forgotten_without_a_pod_to_remove() -> None:
+def test_record_of_a_surplus_replica_without_a_pod_is_pruned() -> None:
     cluster = restarted("W2")
     model_kubelet.vanish(cluster, "j-worker-1")
     cluster.scale("Worker", 1)
     cluster.settle(most=5)
-    assert told(cluster) == [0]
+    assert recorded(cluster) == [0]
 
 
-def test_a_forgotten_restart_stays_counted() -> None:
+def test_pruned_restart_stays_counted() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
     fail_last(cluster)
     assert cluster.status.of("Worker").restarts == 3
 
 
-def test_a_job_that_has_succeeded_tells_of_no_restart_of_what_completed() -> None:
+def test_succeeded_job_has_no_records_of_completed_replicas() -> None:
     cluster = restarted("C1 W3")
     for index in range(3):
         model_kubelet.leave(cluster, f"j-worker-{index}", code=0)
     model_kubelet.leave(cluster, "j-chief-0", code=0)
     cluster.settle(most=5)
     assert cluster.status.is_finished
-    assert told(cluster) == []
+    assert recorded(cluster) == []

@@ -27,7 +27,7 @@ def held(role: str = "worker", index: int = 0, phase: str = "Running", **fields:
 
 
 def done_before_deletion(**fields: Any) -> Pod:
-    """It succeeded, and then its deletion was requested, which only its finalizers delay."""
+    """A pod that succeeded before its deletion was requested; only finalizers keep it."""
     pod = held(phase="Succeeded", exit_code=0, deleted=1, grace=0, **fields)
     meta = msgspec.structs.replace(pod.metadata, generation=2)
     status = msgspec.structs.replace(pod.status, observed_generation=1)

@@ -10,7 +10,7 @@ def records(passes: Passes, kind: str = "Worker") -> list[tuple[int, str, int]]:
     return [(each.index, each.uid, each.streak) for each in passes.job.status.of(kind).records]
 
 
-def test_pods_that_are_too_many_are_written_down_by_type_and_index() -> None:
+def test_surplus_pods_are_recorded_by_type_and_index() -> None:
     passes = Passes(manifest("P1 W1"))
     plan = passes.go(*pods(ps="R", worker="RRR"), a_pod("evaluator", 0))
     assert deleted_names(plan, "Pod") == ["j-worker-1", "j-worker-2", "j-evaluator-0"]
@@ -18,7 +18,7 @@ def test_pods_that_are_too_many_are_written_down_by_type_and_index() -> None:
     assert records(passes, "PS") == []
 
 
-def test_a_pod_already_written_down_costs_no_second_write() -> None:
+def test_recorded_pod_causes_no_second_write() -> None:
     passes = Passes(manifest("W1"))
     passes.go(*pods(worker="RT"))
     assert passes.job.status.of("Worker").records[0].at == NOW
@@ -35,7 +35,7 @@ def test_another_pod_of_the_same_index_is_recorded_too() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure", "ExitCode", "Always"])
-def test_its_end_is_nobodys_failure_when_its_index_comes_back(policy: str) -> None:
+def test_end_of_a_removed_pod_does_not_count_when_its_index_returns(policy: str) -> None:
     passes = Passes(manifest("W1", restart=policy))
     passes.go(*pods(worker="RR"))
     passes.edit(manifest("W2", restart=policy))

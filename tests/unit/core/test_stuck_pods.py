@@ -25,7 +25,7 @@ def step(
     return stuck_pods.step(job, found, lost_nodes=lost, now=now)
 
 
-def test_pods_that_are_not_on_their_way_out_are_no_matter() -> None:
+def test_pods_that_are_not_terminating_are_ignored() -> None:
     assert step(a_pod("worker", 0), lost=frozenset({"node-1"}), after=0) == StuckStep()
 
 
@@ -56,7 +56,7 @@ def test_a_pod_without_a_node_says_so() -> None:
     assert event.message.startswith("Pod j-worker-1 on no node ")
 
 
-def test_a_pod_of_a_lost_node_is_taken_by_force_and_no_other() -> None:
+def test_only_pods_of_lost_nodes_are_force_deleted() -> None:
     other = a_pod("worker", 0, deleted=-30, node="n2")
     (delete,) = step(other, GONE_BY, lost=frozenset({"n1"})).deletes
     assert (delete.kind, delete.name, delete.uid) == ("Pod", "j-worker-1", "x")
@@ -101,7 +101,7 @@ def test_an_absurd_deletion_time_is_no_error(text: str) -> None:
     assert all(each.is_forced for each in found.deletes)
 
 
-def test_a_pod_that_finalizers_keep_is_not_taken_by_force_again() -> None:
+def test_pod_kept_by_finalizers_is_not_force_deleted_again() -> None:
     held = msgspec.structs.replace(
         GONE_BY,
         metadata=msgspec.structs.replace(

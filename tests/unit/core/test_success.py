@@ -61,7 +61,7 @@ def test_a_sole_decisive_replica_alone_shows_whether_the_job_runs(
     assert success.is_running(SECOND, seen(worker=workers), only_sole_replica=True) is expected
 
 
-def test_where_all_decide_nobody_is_chosen() -> None:
+def test_sole_decisive_replica_exists_only_if_the_criterion_names_one() -> None:
     assert success.sole_decisive_instance(ALL, seen(worker="RRR")) is None
     assert success.is_running(ALL, seen(worker="PPR"), only_sole_replica=True)
     assert success.sole_decisive_instance(SuccessCriterion(index=0), seen(worker="RRR")) is None

@@ -1,4 +1,4 @@
-"""Whatever is sent: faults, never an exception; and what is accepted can be run.
+"""Any input leads to faults or to a job that can run, never to an exception.
 
 Two kinds of input: JSON of any shape, and jobs that are almost right, which get further.
 """

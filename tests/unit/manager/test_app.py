@@ -31,7 +31,7 @@ def test_operator_reconciles_jobs_and_stops_on_request() -> None:
     simulated(act)
 
 
-def test_operator_is_not_ready_before_its_caches_are_filled() -> None:
+def test_operator_is_not_ready_before_its_informers_have_synced() -> None:
     async def act(server: InMemoryApiServer) -> None:
         server.connection.is_cut = True
         one = operator(server)
@@ -72,7 +72,7 @@ def test_operator_of_a_quiet_cluster_stays_ready() -> None:
 @pytest.mark.parametrize(
     ("limit", "is_ready"), [(timedelta(minutes=5), False), (timedelta(), True)]
 )
-def test_operator_whose_watches_are_dead_is_not_ready_until_they_live_again(
+def test_operator_is_not_ready_while_its_watches_make_no_progress(
     limit: timedelta, is_ready: bool
 ) -> None:
     async def act(server: InMemoryApiServer) -> None:
@@ -136,7 +136,7 @@ def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
     simulated(act)
 
 
-def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
+def test_lease_is_renewed_while_other_requests_are_throttled() -> None:
     async def act(server: InMemoryApiServer) -> None:
         slow = with_(is_leader_elected=True, qps=0.2, burst=1)
         one = operator(server, slow, "one")
@@ -228,7 +228,7 @@ def test_operator_of_one_namespace_leaves_the_others_alone() -> None:
 
 
 def reconciles(one: Operator) -> float:
-    """How many reconciles have ended, however they did."""
+    """How many reconciles have ended, with any result."""
     return sum(
         sample.value
         for metric in one.metrics.registry.collect()

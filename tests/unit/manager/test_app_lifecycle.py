@@ -16,7 +16,7 @@ from tfjob.manager.app import MAX_CHILD_WRITES_PER_JOB, StartError
 from tfjob.manager.health import AddressError
 
 
-def test_missing_definition_of_groups_is_a_start_error() -> None:
+def test_missing_pod_group_crd_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
         with pytest.raises(StartError, match=r"install crd: podgroups.scheduling.volcano.sh"):
@@ -25,7 +25,7 @@ def test_missing_definition_of_groups_is_a_start_error() -> None:
     simulated(act)
 
 
-def test_cluster_without_gangs_of_its_own_is_a_start_error() -> None:
+def test_missing_native_pod_group_api_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="kubernetes"))
         with pytest.raises(StartError, match=r"podgroups.scheduling.k8s.io: .*GangScheduling"):
@@ -34,7 +34,7 @@ def test_cluster_without_gangs_of_its_own_is_a_start_error() -> None:
     simulated(act)
 
 
-def test_server_that_does_not_tell_the_version_of_groups_is_a_start_error() -> None:
+def test_failed_discovery_of_the_pod_group_version_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="kubernetes"))
         server.connection.is_cut = True
@@ -45,7 +45,7 @@ def test_server_that_does_not_tell_the_version_of_groups_is_a_start_error() -> N
     simulated(act)
 
 
-def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
+def test_failed_discovery_of_pod_groups_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
         server.connection.is_cut = True
@@ -56,7 +56,7 @@ def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
     simulated(act)
 
 
-def test_address_that_cannot_be_had_ends_the_start() -> None:
+def test_unusable_address_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         with pytest.raises(AddressError, match="nonsense"):
             await operator(server, with_(health_address="nonsense")).run()
@@ -75,7 +75,7 @@ def test_cancelled_operator_leaves_no_task() -> None:
     simulated(act)
 
 
-def test_write_under_way_is_finished_before_the_end() -> None:
+def test_write_in_progress_is_finished_before_shutdown() -> None:
     async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
         running = asyncio.create_task(one.run())
@@ -129,7 +129,7 @@ def test_background_task_that_fails_ends_the_operator_with_its_error(
     simulated(act)
 
 
-def test_what_waits_is_shown_with_its_age() -> None:
+def test_deferred_writes_are_shown_with_their_age() -> None:
     async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(pacing=PacingConfig(status_delay=3600.0)))
         running, gate = asyncio.create_task(one.run()), asyncio.Event()

@@ -1,6 +1,6 @@
-"""No task dies in silence: what it does wrong is healed, or stops the operator with a reason.
+"""No background task fails silently: its error is retried, or stops the operator with a reason.
 
-These tests name every task and timer that the operator has, and fail when there is another one.
+These tests list every task and timer of the operator, and fail if there is another one.
 """
 
 import ast

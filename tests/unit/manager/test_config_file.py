@@ -18,7 +18,7 @@ def written(file: Path, text: str) -> Path:
     return file
 
 
-def test_file_says_what_is_configured(tmp_path: Path) -> None:
+def test_configuration_is_read_from_the_file(tmp_path: Path) -> None:
     server = written(tmp_path / "server.py", "print('here')\n")
     text = f"TFIMAGE: mine\ngrpcServerFilePath: {server}\n"
     found = config_file.read(written(tmp_path / "c.yaml", text), FLAG)

@@ -21,7 +21,7 @@ PODS = f"{CORE}/pods"
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
 
 
-def test_controller_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
+def test_controller_is_ready_if_its_api_is_not_served() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         operator = world.operator()
@@ -39,7 +39,7 @@ def test_controller_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> N
     simulated(act, SimulatedCluster)
 
 
-def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
+def test_every_controller_starts_work_when_its_operator_becomes_leader() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1(), FakeDialect())
         one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
@@ -62,7 +62,7 @@ def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() ->
     simulated(act, SimulatedCluster)
 
 
-def test_pod_that_is_held_for_a_job_that_is_gone_is_released_when_somebody_leads_again() -> None:
+def test_stray_pod_is_released_by_the_next_leader() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
@@ -90,7 +90,7 @@ def test_pod_that_is_held_for_a_job_that_is_gone_is_released_when_somebody_leads
     simulated(act, SimulatedCluster)
 
 
-def test_resync_looks_at_the_jobs_of_every_controller() -> None:
+def test_resync_reconciles_the_jobs_of_every_controller() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()
@@ -184,7 +184,7 @@ def test_optional_api_without_permission_is_logged_and_blocks_no_job(
     assert [vars(each)["fault"] for each in told] == ["boards is forbidden"]
 
 
-def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
+def test_bug_in_a_watch_stops_the_operator_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def act(world: SimulatedCluster) -> None:
@@ -202,7 +202,7 @@ def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
     simulated(act, SimulatedCluster)
 
 
-def test_api_that_is_taken_away_and_comes_back_is_served_again_and_harms_no_other() -> None:
+def test_api_that_disappears_and_returns_is_served_again() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()

@@ -1,4 +1,4 @@
-"""Nothing is kept for a job that is gone, however it went."""
+"""No state is kept for deleted jobs, however they were deleted."""
 
 import asyncio
 import gc
@@ -55,7 +55,7 @@ async def marks(world: SimulatedCluster) -> set[str]:
     return names | {each["metadata"]["uid"] for each in (*jobs, *pods)}
 
 
-def test_nothing_is_kept_for_jobs_that_are_gone() -> None:
+def test_deleted_jobs_leave_no_state() -> None:
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         operator = world.operator()

@@ -17,7 +17,7 @@ def discovery(server: InMemoryApiServer, max_interval: float = 15.0) -> Discover
     return Discovery(server.api, timing=virtual_time.timing(lambda: 0.5), max_interval=max_interval)
 
 
-def test_api_is_there_or_not() -> None:
+def test_api_is_served_or_not() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             assert not await discovery(server).is_served(TOYS)
@@ -29,7 +29,7 @@ def test_api_is_there_or_not() -> None:
     virtual_time.run(act())
 
 
-def test_who_may_not_ask_has_to_try() -> None:
+def test_api_counts_as_served_without_permission_for_discovery() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             server.refuse = lambda _: Forbidden("no")
@@ -38,7 +38,7 @@ def test_who_may_not_ask_has_to_try() -> None:
     virtual_time.run(act())
 
 
-def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
+def test_api_that_may_not_be_listed_is_served_but_not_usable() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             found = discovery(server)
@@ -56,7 +56,7 @@ def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
     virtual_time.run(act())
 
 
-def test_api_that_goes_away_between_two_looks_is_not_usable() -> None:
+def test_api_that_disappears_after_discovery_is_not_usable() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             await server.ask("POST", DEFINITIONS, FakeDialect().crd())
@@ -66,7 +66,7 @@ def test_api_that_goes_away_between_two_looks_is_not_usable() -> None:
     virtual_time.run(act())
 
 
-def test_trouble_is_waited_out() -> None:
+def test_failed_discovery_is_retried() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             await server.ask("POST", DEFINITIONS, FakeDialect().crd())

@@ -19,7 +19,7 @@ async def answered(server: Server, path: str) -> tuple[int, str]:
         return response.status, await response.text()
 
 
-async def test_probes_tell_life_and_readiness_apart() -> None:
+async def test_liveness_and_readiness_are_separate_probes() -> None:
     ready: list[bool] = []
     server = await health.serve(health.probes_app(lambda: bool(ready)), "127.0.0.1:0")
     assert server is not None
@@ -74,12 +74,12 @@ async def test_server_can_be_off(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["8080x", "localhost", "127.0.0.1:", ":99999", "a:b:c"])
-async def test_address_that_is_none_is_rejected_in_words(address: str) -> None:
+async def test_invalid_address_is_rejected(address: str) -> None:
     with pytest.raises(AddressError, match="is not an address; use :8080"):
         await health.serve(health.probes_app(lambda: True), address)
 
 
-async def test_port_that_is_taken_is_rejected_in_words() -> None:
+async def test_port_in_use_is_rejected() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -23,7 +23,7 @@ def informers(dialect: Dialect, *, api: Api | None = None, **settings: Any) -> I
     )
 
 
-async def test_dialect_says_what_is_followed() -> None:
+async def test_dialect_decides_which_kinds_are_watched() -> None:
     assert set(informers(KubeflowV1()).all) == {"jobs", "Pod", "Service"}
     assert set(informers(FakeDialect()).all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
     served = informers(FakeDialect(), served=frozenset({BOARD.name}))
@@ -55,6 +55,6 @@ async def test_pods_of_others_are_never_cached() -> None:
 
 
 @pytest.mark.parametrize("scheduler", ["", "none", "volcano", "Volcano", "others"])
-def test_groups_are_among_the_kinds_beside_if_there_are_any(scheduler: str) -> None:
+def test_pod_groups_are_watched_if_the_dialect_uses_them(scheduler: str) -> None:
     found = extra_child_apis(KubeflowV1(), Settings(gang_scheduler_name=scheduler))
     assert [each.kind for each in found] == ([] if scheduler in {"", "none"} else ["PodGroup"])

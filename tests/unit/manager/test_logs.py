@@ -20,14 +20,14 @@ def _restored() -> Iterator[None]:
     root.setLevel(level)
 
 
-def test_console_shows_facts_as_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_console_shows_key_value_pairs(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up(style="console", level="info")
     LOG.warning("reconcile failed", extra={"job": "j", "why": "two words", "count": 3})
     line = capsys.readouterr().err
     assert line.endswith('Z WARNING reconcile failed job=j why="two words" count=3\n')
 
 
-def test_console_lets_no_fact_begin_a_line_or_drive_a_terminal(
+def test_console_escapes_line_breaks_and_control_characters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logs.set_up(style="console", level="info")
@@ -46,7 +46,7 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("style", ["json", "console"])
-def test_traceback_of_our_own_fault_is_kept(capsys: pytest.CaptureFixture[str], style: str) -> None:
+def test_traceback_of_a_bug_is_logged(capsys: pytest.CaptureFixture[str], style: str) -> None:
     logs.set_up(style=style, level="info")
     try:
         print(1 / int("0"))

@@ -71,7 +71,7 @@ def test_transition_is_counted_when_it_is_stored_and_once() -> None:
 
 
 @pytest.mark.scenario("R47")
-def test_counters_start_from_the_jobs_there_are() -> None:
+def test_counters_start_from_the_existing_jobs() -> None:
     metrics = Metrics()
     metrics.seed(
         [
@@ -120,7 +120,7 @@ def test_two_operators_in_one_process_count_apart() -> None:
     assert (jobs(two, "deleted"), jobs(two, "restarted")) == (0, 0)
 
 
-def test_first_statuses_are_counted_by_how_long_they_took() -> None:
+def test_time_to_the_first_status_is_observed() -> None:
     metrics = Metrics()
     for seconds in (-0.5, 0.4, 4.0, 400.0):
         metrics.first_status_stored(seconds=seconds)

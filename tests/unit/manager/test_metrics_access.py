@@ -1,4 +1,4 @@
-"""Who may read the metrics, as the API server says; it is asked seldom and by few at once."""
+"""The API server decides who may read the metrics; its reviews are cached and limited."""
 
 import asyncio
 from typing import Any
@@ -69,7 +69,7 @@ async def test_only_a_known_reader_with_the_permission_reads(header: str, status
     assert await Reviews().access.status_for(header) == status
 
 
-async def test_an_answer_is_kept_for_a_while_and_then_asked_for_again() -> None:
+async def test_result_of_a_review_is_cached_for_a_while() -> None:
     reviews = Reviews()
     access = reviews.access
     assert [await access.status_for("Bearer good") for _ in range(5)] == [200] * 5
@@ -81,7 +81,7 @@ async def test_an_answer_is_kept_for_a_while_and_then_asked_for_again() -> None:
     assert await access.status_for("Bearer good") == 401
 
 
-async def test_strangers_cannot_make_many_reviews_at_once_or_fill_the_memory() -> None:
+async def test_concurrent_reviews_and_cached_results_are_limited() -> None:
     reviews = Reviews()
     access = reviews.access
     headers = [f"Bearer {number}" for number in range(3 * MAX_CACHED)]
@@ -91,7 +91,7 @@ async def test_strangers_cannot_make_many_reviews_at_once_or_fill_the_memory() -
     assert len(access._known) == MAX_CACHED
 
 
-async def test_while_the_server_is_away_nobody_reads_and_nothing_is_remembered() -> None:
+async def test_nobody_reads_during_an_outage_and_nothing_is_cached() -> None:
     reviews = Reviews()
     access = reviews.access
     reviews.is_down = True

@@ -33,14 +33,14 @@ def test_no_verb_is_a_wildcard_or_named_twice(permission: Permission) -> None:
 
 
 @pytest.mark.parametrize("permission", _BY_NAME)
-def test_what_no_namespace_holds_is_apart_from_what_a_namespace_holds(
+def test_no_need_mixes_cluster_scoped_and_namespaced_resources(
     permission: Permission,
 ) -> None:
     is_of_the_cluster = permission.need in {Need.CLUSTER, Need.METRICS, Need.PRIORITIES}
     assert permission.resource.namespaced is not is_of_the_cluster
 
 
-def test_secrets_webhooks_and_definitions_are_not_asked_for() -> None:
+def test_secrets_webhooks_and_crds_need_no_permission() -> None:
     foreign = {"secrets", "customresourcedefinitions", "roles", "nodes/proxy"}
     assert not foreign & {each.name for each in PERMISSIONS}
 

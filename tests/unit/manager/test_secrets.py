@@ -64,10 +64,10 @@ def refuse_some(request: Request) -> Answer | None:
     return None
 
 
-def test_an_operator_in_trouble_tells_nobody_its_token_or_secrets_of_jobs(
+def test_operator_with_errors_reveals_neither_its_token_nor_secrets_of_jobs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither in its log at its most talkative, with each decision, nor in events and statuses."""
+    """Neither in the debug log, which has every decision, nor in events and statuses."""
     told: list[str] = []
 
     async def act(world: SimulatedCluster) -> None:

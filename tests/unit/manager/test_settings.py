@@ -94,7 +94,7 @@ def test_flag_about_jobs(words: list[str], field: str, value: object) -> None:
     assert getattr(read(*words).jobs, field) == value
 
 
-def test_environment_is_read_where_no_flag_says_otherwise() -> None:
+def test_environment_is_read_unless_a_flag_overrides_it() -> None:
     found = read(KUBEFLOW_NAMESPACE="a", MY_POD_NAMESPACE="b", CUSTOM_CLUSTER_DOMAIN="c.test")
     assert (found.namespace, found.lease_namespace) == ("a", "b")
     assert found.jobs.cluster_domain == "c.test"
@@ -156,7 +156,7 @@ def test_configuration_that_cannot_be_read_is_rejected_by_its_path(tmp_path: Pat
         read("--controller-config-file", str(tmp_path / "none"))
 
 
-def test_backend_of_groups_is_one_of_three() -> None:
+def test_pod_group_backend_is_one_of_the_known_ones() -> None:
     assert read().jobs.options == {}
     assert read("--t9k-pod-group-backend", "t9k").jobs.options == {}
     assert read("--t9k-pod-group-backend", "none").jobs.options["t9k-pod-group-backend"] == "none"
@@ -192,7 +192,7 @@ def test_flag_without_effect_is_accepted_and_logged_once(flag: str) -> None:
     assert read(f"--{flag}", "x").notes == (f"--{flag} has no effect in this operator",)
 
 
-def test_switches_of_the_first_operator_may_stand_alone() -> None:
+def test_switches_of_tf_operator_need_no_value() -> None:
     notes = (
         "--alsologtostderr has no effect in this operator",
         "--v has no effect in this operator",
@@ -216,7 +216,7 @@ def test_switches_of_the_first_operator_may_stand_alone() -> None:
         (["--zap-log-level", "0"], "'0' is not a log level"),
     ],
 )
-def test_value_that_cannot_be_obeyed_is_rejected(words: list[str], sentence: str) -> None:
+def test_invalid_value_is_rejected(words: list[str], sentence: str) -> None:
     with pytest.raises(argparse.ArgumentError) as caught:
         read(*words)
     assert sentence in str(caught.value)

@@ -1,4 +1,4 @@
-"""The page about the architecture names modules that are there."""
+"""The page about the architecture names existing modules."""
 
 import re
 from pathlib import Path

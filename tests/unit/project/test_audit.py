@@ -1,4 +1,4 @@
-"""The audit tells vulnerabilities, and never calls clean what was not looked up."""
+"""The audit reports vulnerabilities, and never calls a package clean that was not looked up."""
 
 import json
 

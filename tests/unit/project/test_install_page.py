@@ -1,4 +1,4 @@
-"""What the page on installing tells a user to set, the chart knows."""
+"""Every chart value that the page on installing names exists."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test files that are named after nothing are found, and long modules that nothing tests."""
+"""Test files without a module, and long modules without a test file, are found."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The report on breaks counts what was noticed and names what was not."""
+"""The report on mutants counts those that tests noticed and names the others."""
 
 from tools.mutate import report
 

@@ -1,4 +1,4 @@
-"""A new dialect is its folder and one file of others: the registry. The rest follows."""
+"""A new dialect needs its own folder and an entry in the registry, and nothing else."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The list of promises is whole: each has a test, or says why it has none."""
+"""The list of promises is complete: each has a test, or a reason why it has none."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A link or a verb of the prose that leads nowhere is found."""
+"""Broken links and unknown `make` targets in the documentation are found."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The map of scenarios is whole: what is promised offline is shown, what is shown is promised."""
+"""The list of scenarios is complete: every offline one has a test, and every mark a scenario."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What has grown too long is found, what is allowed is named, and idle leave is withdrawn."""
+"""Files and functions that are too long are found, and so are unused exceptions."""
 
 from pathlib import Path
 
@@ -46,14 +46,12 @@ def test_a_docstring_and_decorators_do_not_count(tmp_path: Path) -> None:
     assert sizes.main(["src"], root=root) == 0
 
 
-def test_what_has_leave_may_be_long(tmp_path: Path) -> None:
+def test_listed_exception_may_be_long(tmp_path: Path) -> None:
     root = tree(tmp_path, function_of(sizes.FUNCTION_LINES + 1))
     assert sizes.main(["src"], root=root, allowed={"src/a.py::f": "one table"}) == 0
 
 
-def test_leave_that_nothing_needs_is_a_fault(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unused_exception_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = tree(tmp_path, "")
     assert sizes.main(["src"], root=root, allowed={"src/b.py": "gone"}) == 1
     assert "src/b.py is allowed to be long but is not" in capsys.readouterr().out

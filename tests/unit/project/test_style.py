@@ -29,7 +29,7 @@ def test_a_clock_is_rejected_where_time_is_an_argument(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", ["client", "controller", "manager", "local", "cli"])
-def test_a_clock_is_allowed_in_the_rooms_with_io(room: str) -> None:
+def test_a_clock_is_allowed_in_packages_with_io(room: str) -> None:
     assert codes_of(CLOCK, path=f"src/tfjob/{room}/a.py") == set()
 
 

@@ -51,7 +51,7 @@ def test_an_innocent_word_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     "name", ["src/tfjob/utils.py", "src/tfjob/common/a.py", "tests/Helpers.py", "lib/constants.tar"]
 )
-def test_a_drawer_without_a_concept_is_rejected(name: str) -> None:
+def test_file_name_without_a_concept_is_rejected(name: str) -> None:
     (fault,) = words.faults_in_name(name)
     assert fault.remedy == "name it after the concept it holds"
 
@@ -79,7 +79,7 @@ def test_what_git_ignores_is_not_read(tmp_path: Path) -> None:
     assert words.main(checkout(tmp_path, files)) == 0
 
 
-def test_a_file_that_is_not_text_is_survived(tmp_path: Path) -> None:
+def test_binary_file_raises_no_error(tmp_path: Path) -> None:
     folder = checkout(tmp_path, {})
     (folder / "a.bin").write_bytes(b"\xff\x00\xfe")
     assert words.main(folder) == 0

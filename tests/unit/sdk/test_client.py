@@ -115,7 +115,7 @@ def test_a_refused_job_leaves_nothing_behind(
     assert names_of(server, MAPS) == []
 
 
-def test_what_a_cluster_cannot_run_is_told_before_anything_is_created(
+def test_errors_are_raised_before_anything_is_created(
     server: ThreadedApiServer, client: Client, tmp_path: Path
 ) -> None:
     with pytest.raises(TFJobError, match="a cluster needs an image"):
@@ -135,7 +135,7 @@ def test_what_a_cluster_cannot_run_is_told_before_anything_is_created(
     assert names_of(server, MAPS) == []
 
 
-def test_a_cluster_that_is_not_there_is_told_with_a_remedy(tmp_path: Path) -> None:
+def test_unreachable_cluster_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(TFJobError) as caught:
         connect(tmp_path / "nothing")
     assert "$KUBECONFIG" in caught.value.remedy

@@ -20,7 +20,7 @@ def test_records_go_to_the_file_and_nowhere_else(
     assert logging.getLogger().handlers == before
 
 
-def test_a_log_that_cannot_be_written_is_lost_in_silence(
+def test_records_that_cannot_be_written_are_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(handler: logging.Handler) -> None:

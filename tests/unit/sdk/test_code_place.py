@@ -77,7 +77,7 @@ def test_code_and_data_are_sent_but_no_secrets_caches_and_environments(tmp_path:
     assert sorted(files_of(tmp_path)) == ["package/model.py", "package/size.json", "train.py"]
 
 
-def test_a_folder_that_is_too_large_is_told_with_what_helps(tmp_path: Path) -> None:
+def test_folder_that_is_too_large_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     put(tmp_path, "a.py")
     (tmp_path / "model.bin").write_bytes(b"x" * LIMIT)
     with pytest.raises(TFJobError) as caught:

@@ -35,7 +35,7 @@ def test_condition_is_a_sentence_whatever_is_stored(kind: str, message: str, sen
     assert condition_text(found(), condition(kind, message)) == sentence
 
 
-def test_state_has_the_word_of_the_api_beside_that_of_all() -> None:
+def test_state_is_followed_by_the_phase_of_the_api() -> None:
     running = [{"type": "Running", "status": "True"}]
     assert state_of(found()) == ""
     assert state_of(found(conditions=running)) == "Running"

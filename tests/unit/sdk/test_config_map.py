@@ -23,7 +23,7 @@ def test_paths_that_look_alike_have_keys_of_their_own() -> None:
     assert len(key_of("x/" * 500)) <= 253
 
 
-def test_another_content_is_another_config_map() -> None:
+def test_each_content_has_its_own_config_map() -> None:
     def name(files: dict[str, bytes]) -> str:
         return str(config_map_for("j", files)["metadata"]["name"])
 
@@ -31,7 +31,7 @@ def test_another_content_is_another_config_map() -> None:
     assert len({name({"a": b"1"}), name({"a": b"2"}), name({"b": b"1"}), name({})}) == 4
 
 
-def test_too_much_is_an_error() -> None:
+def test_content_beyond_the_limit_is_an_error() -> None:
     config_map_for("j", {"a": b"x" * LIMIT})
     with pytest.raises(TFJobError, match="do not fit"):
         config_map_for("j", {"a": b"x" * LIMIT, "b": b"x"})

@@ -26,7 +26,7 @@ def read(tmp_path: Path, text: str | bytes) -> list[Document]:
     return documents.read(str(path))
 
 
-def complaint(tmp_path: Path, text: str | bytes) -> str:
+def error_of(tmp_path: Path, text: str | bytes) -> str:
     with pytest.raises(DocumentError) as caught:
         read(tmp_path, text)
     sentence = str(caught.value)
@@ -77,7 +77,7 @@ def test_numbers_are_read_as_kubectl_reads_them(tmp_path: Path, text: str, value
 
 def test_document_of_too_many_values_is_rejected_before_it_is_built(tmp_path: Path) -> None:
     text = f"x: 1\n---\ny:\n- [{'0,' * MAX_VALUES}]\n"
-    assert complaint(tmp_path, text) == ":4: document 2 is too large: over 1000000 values"
+    assert error_of(tmp_path, text) == ":4: document 2 is too large: over 1000000 values"
 
 
 def test_standard_input_that_is_closed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_merged_key_that_is_overridden_is_no_repetition(tmp_path: Path) -> None:
 def test_unreadable_file_is_one_sentence_with_its_place(
     tmp_path: Path, text: str | bytes, sentence: str
 ) -> None:
-    assert complaint(tmp_path, text).startswith(sentence)
+    assert error_of(tmp_path, text).startswith(sentence)
 
 
 def test_file_that_cannot_be_opened_is_named_with_the_reason(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_what_is_not_one_job_is_an_error(source: str, text: str) -> None:
         TFJob.from_yaml(source)
 
 
-def test_a_failed_job_whose_events_may_not_be_read_raises_what_its_status_tells(
+def test_failure_without_access_to_events_raises_the_message_of_the_status(
     server: ThreadedApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(*_: object) -> NoReturn:
@@ -132,7 +132,7 @@ def test_a_block_deletes_its_job_even_if_it_is_gone(
         job.delete()
 
 
-async def test_the_async_twin_does_the_same(server: ThreadedApiServer, client: Client) -> None:
+async def test_async_job_has_the_same_methods(server: ThreadedApiServer, client: Client) -> None:
     made = server.put_job(tfjob("W1", name="mnist"), ("Succeeded", "done"))
     server.put_pod(made, "worker", status=ended(0))
     async with client.get("mnist").aio as job:

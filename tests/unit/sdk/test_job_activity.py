@@ -37,18 +37,18 @@ def test_a_job_without_output_and_cpu_for_ten_minutes_has_stalled() -> None:
 @pytest.mark.parametrize(
     "other", [row(9), row(30, BUSY), row(30, None), row(None)], ids=["output", "cpu", "?", "log"]
 )
-def test_a_job_that_works_or_is_not_wholly_known_has_not(other: ReplicaActivity) -> None:
+def test_active_or_partly_unknown_job_has_not_stalled(other: ReplicaActivity) -> None:
     assert stall_of([row(30), other], PODS, now=NOW) is None
     assert stall_of([], [], now=NOW) is None
 
 
-def test_a_job_of_which_some_running_replicas_were_not_read_has_not() -> None:
+def test_job_with_unread_replicas_has_not_stalled() -> None:
     rows = [row(30), row(30, index=1)]
     assert stall_of(rows, PODS, now=NOW) is not None
     assert stall_of(rows, [*PODS, a_pod(index=2)], now=NOW) is None
 
 
-def test_activity_is_told_in_words() -> None:
+def test_activity_as_text() -> None:
     assert row(12, BUSY).text(NOW) == "worker-0: last output 12m ago, CPU 900m"
     assert row(None, None).text(NOW) == "worker-0: no output known"
 

@@ -75,7 +75,7 @@ def test_title_stays_on_one_line_and_moves_no_cursor() -> None:
         {"apiVersion": 5, "kind": {"a": "b"}},
     ],
 )
-def test_other_kinds_are_none_of_our_business(value: Any) -> None:
+def test_other_kinds_are_ignored(value: Any) -> None:
     assert checked(value) is None
 
 

@@ -120,7 +120,7 @@ async def test_a_container_that_still_waits_is_read_once_it_runs(
         assert (await first).text == "run 0"
 
 
-async def test_a_container_that_does_not_exist_is_told(cluster: Cluster, job: ClusterJob) -> None:
+async def test_missing_container_is_noted_in_the_log(cluster: Cluster, job: ClusterJob) -> None:
     await put_pod(cluster, job, running())
     await put_status(cluster, job.name, "Succeeded", "done")
     async with asyncio.timeout(PATIENCE):

@@ -33,7 +33,7 @@ async def test_job_is_found_in_whichever_api_has_it(cluster: Cluster) -> None:
         assert found.manifest["kind"] == job["kind"]
 
 
-async def test_name_that_several_apis_know_is_no_guess(cluster: Cluster) -> None:
+async def test_name_in_several_apis_is_ambiguous(cluster: Cluster) -> None:
     await put(cluster, tfjob())
     await put(cluster, old_job())
     with pytest.raises(TFJobError) as raised:
@@ -76,7 +76,7 @@ async def test_unknown_api_is_answered_with_the_known_ones(cluster: Cluster) -> 
         await job_lookup.find(cluster, "example.org/j")
 
 
-async def test_missing_job_is_said_to_be_missing(cluster: Cluster) -> None:
+async def test_missing_job_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(TFJobError, match="no job 'j' in namespace 'default'"):
         await job_lookup.find(cluster, "j")
 
@@ -98,7 +98,7 @@ async def test_api_that_may_not_be_read_hides_no_job_of_another(
         await job_lookup.find(cluster, "k")
 
 
-async def test_job_is_looked_at_again_in_its_own_api(cluster: Cluster) -> None:
+async def test_job_is_refreshed_from_its_own_api(cluster: Cluster) -> None:
     await put(cluster, tfjob())
     await put(cluster, old_job())
     found = await job_lookup.find(cluster, "tensorflow.org/j")

@@ -32,7 +32,7 @@ def pod(kind: str, index: object, *, owner: str = UID) -> Pod:
     return msgspec.convert(body, type=Pod)
 
 
-def test_pods_stand_as_their_replicas_are_created_and_by_number() -> None:
+def test_pods_are_sorted_by_replica_type_and_index() -> None:
     shuffled = [pod("worker", 10), pod("worker", 9), pod("ps", 0), pod("chief", 0)]
     shown = jobs.in_order(found("C1 P1 W12"), shuffled)
     assert [each.metadata.name for each in shown] == [
@@ -43,7 +43,7 @@ def test_pods_stand_as_their_replicas_are_created_and_by_number() -> None:
     ]
 
 
-def test_pods_of_somebody_else_are_left_out() -> None:
+def test_pods_of_other_owners_are_left_out() -> None:
     assert jobs.in_order(found("W1"), [pod("worker", 0, owner="u-2")]) == []
 
 

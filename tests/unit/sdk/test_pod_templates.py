@@ -86,14 +86,14 @@ def test_parameter_server_without_a_template_is_the_operators_own() -> None:
     assert checked(job).faults == []
 
 
-def test_entry_without_a_type_is_judged_in_its_own_place() -> None:
+def test_entry_without_a_type_is_checked_in_its_own_place() -> None:
     job = old_job("MASTER")
     job["spec"]["replicaSpecs"][0].pop("tfReplicaType")
     (fault,) = checked(changed(job, {"imagePullPolicy": "x"})).faults
     assert fault.path == "spec.replicaSpecs[0].template.spec.containers[0].imagePullPolicy"
 
 
-def test_template_in_other_letters_is_judged_too() -> None:
+def test_template_key_is_case_insensitive() -> None:
     job = changed(old_job("MASTER"), {"command": "a"})
     entry = job["spec"]["replicaSpecs"][0]
     entry["Template"] = entry.pop("template")

@@ -31,9 +31,7 @@ REMEDY = "choose another folder with --data"
         (ApiError("too late"), ["the local cluster stopped: too late (its data is in data)"]),
     ],
 )
-def test_breakdown_is_a_sentence_with_its_place_and_a_remedy(
-    error: Exception, parts: list[str]
-) -> None:
+def test_startup_error_names_its_place_and_a_remedy(error: Exception, parts: list[str]) -> None:
     assert isinstance(error, STARTUP_ERRORS)
     for part in parts:
         assert part in startup_error_text(error, DATA)
@@ -44,7 +42,7 @@ def test_remedy_is_not_given_twice() -> None:
     assert startup_error_text(StoreError(text), DATA) == text
 
 
-def test_file_that_is_no_database_is_a_breakdown(tmp_path: Path) -> None:
+def test_invalid_database_is_a_startup_error(tmp_path: Path) -> None:
     path = tmp_path / "objects.sqlite"
     path.write_bytes(b"nothing that SQLite knows" * 400)
     with pytest.raises(StoreError) as raised:

@@ -35,7 +35,7 @@ def test_published_job_of_known_fields_has_none(name: str) -> None:
     assert unknown_fields(job, dialect) == []
 
 
-def test_pod_template_keeps_fields_of_tomorrow() -> None:
+def test_unknown_fields_of_pod_templates_are_no_faults() -> None:
     job = of_types(Worker=replica(containers=[container(newField=1)], newToo=[{"a": 1}]))
     assert found_in(job) == {}
 

@@ -1,4 +1,4 @@
-"""Command lines listen on loopback only and leave out what would disturb a puppet."""
+"""Command lines listen on loopback only and disable what would disturb a fake kubelet."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is not tested for want of a control plane is said so that nobody can miss it."""
+"""Tests that are skipped without a control plane are reported at the end of the run."""
 
 import subprocess
 import sys

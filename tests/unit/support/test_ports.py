@@ -1,4 +1,4 @@
-"""Ports are nobody else's, and stay so until they are given back."""
+"""Ports are reserved for one user until they are released."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The cluster beside a test ends with its context, and with it whatever it was in the middle of."""
+"""The cluster of a test ends with its context, even in the middle of a handshake."""
 
 import socket
 from pathlib import Path

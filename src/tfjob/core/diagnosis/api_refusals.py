@@ -1,6 +1,6 @@
-"""Which cause the API server's message about a refused create shows.
+"""Finds the cause of a refused create in the API server's message.
 
-The phrases are those of Kubernetes. A message that none of them matches is shown as it is.
+The phrases are those of Kubernetes. A message that matches none of them is shown as it is.
 """
 
 from collections.abc import Sequence

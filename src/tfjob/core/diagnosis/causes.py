@@ -1,4 +1,4 @@
-"""The published causes: why a job does not run, or failed, and what to do about it.
+"""The published causes: why a job does not run or has failed, and what to do about it.
 
 The codes are part of the API: they appear in the status, in events and in the output of commands.
 A code is never renamed or reused.
@@ -69,7 +69,7 @@ class Cause(StrEnum):
 
 
 class CauseGroup(StrEnum):
-    """The stage at which a cause strikes."""
+    """The stage in which a cause occurs."""
 
     NOT_CREATED = "not created"
     PENDING = "pending"
@@ -79,7 +79,7 @@ class CauseGroup(StrEnum):
 
 
 class CauseInfo(msgspec.Struct, frozen=True):
-    """The stage, what happened in the past tense after the replica's name, and the remedy."""
+    """The stage, what happened, as a text that follows the replica's name, and the remedy."""
 
     group: CauseGroup
     text: str
@@ -384,7 +384,7 @@ BLOCKING: Final = frozenset(
     for cause, info in CATALOGUE.items()
     if info.group in {CauseGroup.NOT_CREATED, CauseGroup.PENDING, CauseGroup.STARTING}
 ) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED} | {Cause.STALLED}
-"""Causes for which a replica waits. They end when it goes on; the others are incidents."""
+"""Causes that keep a replica waiting. They are over once it runs; all others are incidents."""
 DISRUPTIONS: Final = frozenset(
     {
         Cause.NODE_PRESSURE,
@@ -395,4 +395,4 @@ DISRUPTIONS: Final = frozenset(
         Cause.POD_DELETED,
     }
 )
-"""Causes outside the program, for which its exit code means nothing."""
+"""Causes outside the program, which make its exit code meaningless."""

@@ -1,8 +1,8 @@
-"""Whether a failure is only the consequence of an earlier one of another replica.
+"""Decides whether a failure is only the consequence of another replica's earlier failure.
 
-TensorFlow ends the survivors of a collective job when a peer is lost, with an ordinary exit code.
-A replica of a coupled role that was running when the peer was lost, and ended soon after with such
-a code and no evidence of its own, only followed.
+When a peer is lost, TensorFlow ends the other replicas of a collective job with an ordinary exit
+code. So a failure is a consequence if the replica is coupled to the lost one, was running at that
+time, and ended soon after with such a code and without evidence of a cause of its own.
 """
 
 from datetime import datetime, timedelta
@@ -28,11 +28,11 @@ _OWN_EVIDENCE: Final = DISRUPTIONS | {
     Cause.UNSUPPORTED_STRATEGY,
     Cause.ACCELERATOR_FAILED,
 }
-"""Causes that a lost peer cannot have."""
+"""Causes that the loss of a peer cannot produce."""
 
 
 def has_own_evidence(failed: Incident) -> bool:
-    """Whether the failure shows a cause of its own, so that it followed from nothing else."""
+    """Whether the failure has a cause of its own and so cannot be a consequence."""
     code = failed.exit_code
     return failed.cause in _OWN_EVIDENCE or code is None or not 1 <= code <= _LAST_PLAIN_CODE
 
@@ -46,8 +46,8 @@ def is_coupled(job: Job, *, lost: Incident, survivor: Incident) -> bool:
 def couples(job: Job, *, lost: ReplicaType, survivor: ReplicaType) -> bool:
     """Whether TensorFlow ends replicas of the second type when one of the first is lost.
 
-    Without parameter servers, chief and workers may train collectively. With them, the chief needs
-    every parameter server, and nobody else misses anybody.
+    Without parameter servers, chief and workers may train collectively. With them, only the chief
+    depends on others: on every parameter server.
     """
     if job.tf_config.is_dynamic or not (lost.is_in_cluster and survivor.is_in_cluster):
         return False
@@ -63,29 +63,30 @@ def is_consequence(
     of: Incident,
     started: datetime | None = None,
 ) -> bool:
-    """Whether a failure of a coupled replica followed from another one.
+    """Whether a failure of a coupled replica is a consequence of the incident `of`.
 
     `started` is when the failed run started.
     """
     is_later_run = started is not None and started > of.at
     if (failed.replica == of.replica and not is_later_run) or has_own_evidence(failed):
         return False
-    # A replica that was restarted meanwhile may lose those that are still to end.
+    # A replica that was restarted meanwhile can still lose replicas that end after it started.
     if started is not None and started > of.last_loss:
         return False
     return failed.at >= of.at and failed.at - of.lost_until <= WINDOW
 
 
-def likeness(failed: Incident) -> tuple[str, ...] | None:
-    """What replicas that failed of one cause have in common; None if it cannot be told."""
+def signature(failed: Incident) -> tuple[str, ...] | None:
+    """Equal for replicas that failed for the same cause; None if the cause is too vague."""
     if failed.cause in _OWN_EVIDENCE:
         return (str(failed.cause),)
     return (str(failed.cause), failed.detail) if failed.detail else None
 
 
 def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None) -> bool:
-    """Whether two replicas failed of one cause, as when a node is drained or a module missing."""
-    if failed.replica == to.replica or likeness(failed) is None or likeness(failed) != likeness(to):
+    """Whether two replicas failed for one cause, such as a drained node or a missing module."""
+    own = signature(failed)
+    if failed.replica == to.replica or own is None or own != signature(to):
         return False
     if started is not None and started > to.at:
         return False
@@ -93,7 +94,7 @@ def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None)
 
 
 def is_survivable(job: Job, lost: Incident) -> bool:
-    """Whether the replica was lost by no fault of the program and is restarted."""
+    """Whether the replica is restarted, because it was disrupted or its exit is retryable."""
     replica = replica_of(job, lost)
     if replica is None or replica.restart not in SURVIVES:
         return False

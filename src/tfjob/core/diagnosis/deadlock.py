@@ -1,7 +1,8 @@
-"""Jobs that hold nodes and wait for more, as others of their namespace do: none of them may go on.
+"""Deadlocks: jobs of one namespace that each hold nodes while they wait for more.
 
-Without a gang scheduler two jobs can each get half of what both need. They are named to each other
-after a while only, because a job that starts is half placed for a moment.
+Without a gang scheduler, two jobs can each get only half of the nodes that they need, so that
+neither starts. This is reported after a while, because every starting job is half placed for a
+moment.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Pod, PodCondition
 
 GRACE: Final = timedelta(seconds=30)
-"""How long a job may be half placed before that is worth a look at others."""
+"""How long a job may be half placed before other jobs are examined."""
 MAX_RIVALS: Final = 3
 """How many other jobs are named."""
 
@@ -29,11 +30,11 @@ def lacks_node(pod: Pod) -> bool:
 
 
 def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
-    """How much of a job is placed, if some of its pods have nodes and others find none free.
+    """The counts of a job of which some pods have nodes, while no free node is found for others.
 
-    A pod that waits for something else, such as a volume, waits for no other job.
+    Pods that wait for something else, such as a volume, do not count: they wait for no other job.
     """
-    # Most jobs have no such pod, and a large one must not be looked at twice for nothing.
+    # Most jobs have no such pod, and the pods of a large job must not be read twice in vain.
     unplaced = [pod for pod in pods if not pod.spec.node_name]
     if not unplaced:
         return None
@@ -71,11 +72,11 @@ def of_job(name: str, children: Children, *, now: datetime) -> list[Wait]:
     due = due_after(own.since, GRACE, now=now)
     if due is None and not children.rivals:
         return []
-    rivals = ", ".join(_told(each) for each in children.rivals)
-    detail = f"{_told(own)}; {rivals}"
+    rivals = ", ".join(map(_summary, children.rivals))
+    detail = f"{_summary(own)}; {rivals}"
     return [Wait(cause=Cause.DEADLOCKED, since=own.since, detail=detail, due=due)]
 
 
-def _told(found: HalfPlaced) -> str:
+def _summary(found: HalfPlaced) -> str:
     pods = "pod" if found.placed == 1 else "pods"
     return f"{found.name} has nodes for {found.placed} {pods} and none for {found.waiting}"

@@ -1,9 +1,9 @@
 """Chooses the dominant cause of a job's state and updates the stored diagnosis.
 
-What keeps a replica from running now comes before what happened earlier. The stored cause is kept
-as long as it holds, so that it does not change while pods come and go. A change that only adds
-consequences to an incident waits for another reason to write the status, at most for the window
-in which consequences are counted.
+What keeps a replica from running now takes precedence over earlier incidents. The stored cause is
+kept as long as it holds, so that it does not change with every pod. A change that only adds
+consequences to an incident is stored with the next write of the status, at the latest when the
+window for consequences is over.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _LIMITS: Final = {
 }
 _SUSPENDED: Final = ConditionType.SUSPENDED
 _OWN_EVENTS: Final = frozenset({Cause.SUSPENDED, *_LIMITS.values()})
-"""Causes that other events of the job report already."""
+"""Causes that are already reported by other events of the job."""
 
 
 def update(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
@@ -64,7 +64,7 @@ def update(builder: PlanBuilder, children: Children, observed: ObservedState) ->
 
 
 def of(job: Job, children: Children, *, now: datetime) -> Diagnosis | None:
-    """The diagnosis of a job from what is there now, beside what is stored."""
+    """The diagnosis of a job from its current children and the stored diagnosis."""
     return _diagnosis(PlanBuilder(job, now=now), children, observe(job, children))
 
 
@@ -73,7 +73,7 @@ def with_refusal(
 ) -> Plan:
     """The plan with a diagnosis of a create that the API server has refused.
 
-    An error that is not final and shows no known cause is an outage, which is no cause of its own.
+    An error that is not final and has no known cause is an outage, which needs no diagnosis.
     """
     status = job.status if plan.status is None else plan.status
     cause, stored = api_refusals.cause_of(error), status.diagnosis
@@ -165,8 +165,8 @@ def _chosen(
 ) -> Incident | None:
     """The incident that explains the present state.
 
-    Of those that happened together with the latest one it is the earliest whose pod is still
-    there; if all pods are gone, the one that is stored.
+    Among the incidents at about the time of the latest one, this is the earliest whose pod still
+    exists, or the stored one if all pods are gone.
     """
     if not incidents:
         return None
@@ -175,11 +175,12 @@ def _chosen(
     still = [each for each in recent if each.key in visible]
     if still:
         return still[0]
-    told = [each for each in recent if stored is not None and _is_told(stored, each)]
-    return (told or recent)[0]
+    known = [each for each in recent if stored is not None and _shows(stored, each)]
+    return (known or recent)[0]
 
 
-def _is_told(stored: Diagnosis, incident: Incident) -> bool:
+def _shows(stored: Diagnosis, incident: Incident) -> bool:
+    """Whether the stored diagnosis is about this incident."""
     if stored.replica != incident.replica or stored.since != incident.at:
         return False
     return stored.cause is incident.cause
@@ -224,7 +225,7 @@ def _of_limit(
 def _lines_of(
     incident: Incident | None, seen: Sequence[Failure], *, stored: Diagnosis | None
 ) -> str:
-    """The last output at the incident: from its pod, or as stored."""
+    """The last output before the incident, from its pod or from the stored diagnosis."""
     if incident is None:
         return ""
     for each in seen:
@@ -235,7 +236,7 @@ def _lines_of(
 
 
 def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedState) -> Wait | None:
-    """Why the job waits: what is stored if that still holds, else the first in the catalogue."""
+    """Why the job waits: the stored cause if it still holds, else the first in the catalogue."""
     found = [
         wait
         for instance in observed.suspects
@@ -244,9 +245,9 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     found.extend(_job_waits(builder, children, observed))
     builder.requeue_at(min((each.due for each in found if each.due is not None), default=None))
     starting = (each.pod for each in observed.suspects if each.pod is not None)
-    builder.requeue_at(pod_events.next_look(starting, now=builder.now))
-    if children.is_look_due:
-        builder.requeue_at(time.add(builder.now, pod_events.FIRST_LOOK))
+    builder.requeue_at(pod_events.next_lookup_at(starting, now=builder.now))
+    if children.has_unread_events:
+        builder.requeue_at(time.add(builder.now, pod_events.FIRST_LOOKUP))
     due = [each for each in found if each.due is None]
     stored = builder.job.status.diagnosis
     deadlocks = [each for each in due if each.cause is Cause.DEADLOCKED]
@@ -268,12 +269,16 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     if stored is None or stored.cause not in BLOCKING:
         return found
     is_refusal = CATALOGUE[stored.cause].group is CauseGroup.NOT_CREATED
-    if is_refusal and stored.cause is not Cause.SUSPENDED and _lasts(builder, children, observed):
+    if (
+        is_refusal
+        and stored.cause is not Cause.SUSPENDED
+        and _still_lacks_child(builder, children, observed)
+    ):
         found.append(Wait(cause=stored.cause, since=stored.since, replica=stored.replica))
     return found
 
 
-def _lasts(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:
+def _still_lacks_child(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:
     """Whether the child whose refusal is stored is still missing."""
     stored = builder.job.status.diagnosis
     if stored is None or not stored.replica:
@@ -314,10 +319,11 @@ def _is_about(stored: Diagnosis | None, cause: Cause, replica: str) -> bool:
 
 
 def _identity(found: Diagnosis) -> tuple[str, ...]:
-    """What makes a cause a new one.
+    """The fields that must differ for a diagnosis to be recorded as a new event.
 
-    A wait has no time of its own, for it may come and go. Its replica type counts, not the
-    replica: the replicas of a large job often wait for the same thing, and start one by one.
+    For a wait, its time does not matter, because a wait may come and go. Its replica type matters,
+    but not its index: the replicas of a large job often wait for the same thing and start one by
+    one.
     """
     if found.cause in BLOCKING:
         return str(found.cause), found.replica.rpartition("-")[0]
@@ -325,16 +331,16 @@ def _identity(found: Diagnosis) -> tuple[str, ...]:
 
 
 def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
-    """Whether nothing changed except that more replicas followed known incidents."""
-    return _bare(stored) == _bare(found) and stored != found
+    """Whether nothing changed except that known incidents have more consequences."""
+    return _without_consequences(stored) == _without_consequences(found) and stored != found
 
 
-def _bare(found: Diagnosis) -> Diagnosis:
-    bare = tuple(
+def _without_consequences(found: Diagnosis) -> Diagnosis:
+    incidents = tuple(
         msgspec.structs.replace(each, consequences={}, until=None, alike={}, alike_until=None)
         for each in found.incidents
     )
-    return msgspec.structs.replace(found, incidents=bare)
+    return msgspec.structs.replace(found, incidents=incidents)
 
 
 def _writes_anyway(builder: PlanBuilder) -> bool:
@@ -342,7 +348,7 @@ def _writes_anyway(builder: PlanBuilder) -> bool:
 
 
 def _runs_without(job: Job, status: JobStatus, child: str) -> bool:
-    """Whether a missing child keeps no replica from running; events tell about it.
+    """Whether no replica needs the missing child to run; its refusal is still recorded as an event.
 
     A finished or suspended job runs no replicas, and a companion belongs to none.
     """

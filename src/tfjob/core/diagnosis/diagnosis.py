@@ -38,7 +38,7 @@ Replicas = Mapping[str, frozenset[int]]
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
-    """One failure with a cause of its own, and the replicas that only followed it.
+    """One failure with a cause of its own, and its consequences.
 
     `key` is the UID of the pod and the number of the container's run, so that a failure is the
     same incident however often it is observed.
@@ -54,10 +54,10 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     detail: str = ""
     until: datetime | None = None
-    """When the last replica ended that followed."""
+    """When the last of the consequences ended."""
     consequences: Replicas = {}
     alike: Replicas = {}
-    """Replicas that failed of the same cause at about the same time."""
+    """Replicas that failed for the same cause at about the same time."""
     alike_until: datetime | None = None
     """When the last of them failed."""
 
@@ -67,7 +67,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lost_until(self) -> datetime:
-        """When the last replica was lost that did not merely follow."""
+        """When the last replica was lost that is not a consequence."""
         return self.at if self.alike_until is None else max(self.at, self.alike_until)
 
     @property
@@ -109,7 +109,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return self.incidents[min(1, len(self.incidents) - 1)].at
 
     def forgotten_until_on(self, node: str) -> datetime | None:
-        """The same by the clock of one node; None if no incident on it is kept."""
+        """The same, in the time of one node's clock; None if no incident on that node is kept."""
         if self.forgotten_until is None:
             return None
         kept = self.incidents[1:] or self.incidents

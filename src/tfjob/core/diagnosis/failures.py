@@ -1,7 +1,7 @@
-"""The failures that a replica's pod shows: what ended it, when, and on what evidence.
+"""Reads the failures of a replica from its pod: what ended it, when, and on what evidence.
 
-A failure is named by the pod's UID and the number of the container's run. A disrupted pod has one
-failure, the disruption; how its containers end afterwards is not evidence of anything.
+A failure is identified by the pod's UID and the number of the container's run. A disrupted pod has
+one failure, the disruption; how its containers end afterwards is not evidence of anything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _TARGETS: Final[Mapping[str, Cause]] = {
     "DeletionByTaintManager": Cause.NODE_LOST,
     "DeletionByPodGC": Cause.NODE_LOST,
 }
-"""Reasons of the condition DisruptionTarget. For TerminationByKubelet the pod's reason tells."""
+"""Reasons of the condition DisruptionTarget. For TerminationByKubelet, see the pod's reason."""
 _POD_REASONS: Final[Mapping[str, Cause]] = {
     "Evicted": Cause.NODE_PRESSURE,
     "Preempting": Cause.PREEMPTED,
@@ -53,14 +53,14 @@ _POD_REASONS: Final[Mapping[str, Cause]] = {
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An incident in the making, and what tells whether it only followed another one."""
+    """An observed failure, and what is needed to decide whether it is only a consequence."""
 
     incident: Incident
     replica: ReplicaType
     started: datetime | None = None
     output: str = ""
     follows: str = ""
-    """The key of the failure because of which the operator restarts the replica."""
+    """The key of the failure for which the operator restarts this replica with its group."""
 
 
 def of_instance(
@@ -91,9 +91,9 @@ def of_instance(
 
 
 def _has_failed_as_a_whole(instance: ReplicaInstance, pod: Pod, ended: Terminated | None) -> bool:
-    """Whether the failure is that of the pod now.
+    """Whether the pod as it is now has failed.
 
-    A replica may also have failed by an earlier run of a container that runs again or waits to.
+    A replica can also count as failed because of an earlier run of a container that was restarted.
     """
     is_over = ended is not None or pod.phase in {Phase.FAILED, Phase.SUCCEEDED}
     return instance.phase is Phase.FAILED and is_over
@@ -115,13 +115,13 @@ def key_before_restart(pod: Pod) -> str:
 
 
 class EndedRun(msgspec.Struct, frozen=True):
-    """A run of the training container that has ended, and whose pod goes on."""
+    """A run of the training container that has ended in a pod that continues."""
 
     key: str
     run: int
     finished: datetime | None
     is_counted: bool
-    """The kubelet has counted the restart after it."""
+    """The kubelet has already counted the restart that follows."""
 
 
 def last_ended_run(pod: Pod) -> EndedRun | None:
@@ -149,7 +149,7 @@ def training_restarts(pod: Pod) -> int:
 
 
 def _before(seen: "_Seen", status: ContainerStatus) -> Iterator[Failure]:
-    """The run before the last restart in place, which is as far back as the status reaches."""
+    """The failure before the last restart in place; the status shows none before that."""
     ended, run = status.last_state.terminated, status.last_run
     if ended is not None and ended.exit_code and run >= 0:
         yield seen.exit(ended, run=run)
@@ -228,14 +228,14 @@ class _Seen:
         return self._failure(f"{run}", cause, at=at, reason=reason, detail=detail)
 
     def group_restart(self, incident: str) -> Failure:
-        """The pod ends because the operator restarts its group."""
+        """The end of a pod whose group the operator restarts."""
         at = _latest_end(self.pod) or deletion_requested_at(self.pod.metadata)
         run = f"{training_restarts(self.pod)}"
         found = self._failure(run, Cause.KILLED, at=at)
         return msgspec.structs.replace(found, follows=incident)
 
     def pod_failure(self, run: int) -> Failure:
-        """The pod failed, and no container tells why."""
+        """The failure of a pod of which no container shows the cause."""
         status = self.pod.status
         cause = _POD_REASONS.get(status.reason, Cause.UNKNOWN)
         at = _latest_end(self.pod)
@@ -264,7 +264,7 @@ class _Seen:
             detail=detail,
         )
         return Failure(
-            # As it is stored, so that it reads the same when its pod is gone.
+            # In the stored form, so that it stays the same once its pod is gone.
             fitted_incident(incident),
             self._instance.replica,
             started=None if ended is None else time.parse(ended.started_at),

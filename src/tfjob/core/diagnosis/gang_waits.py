@@ -1,6 +1,6 @@
-"""Why a gang as a whole waits: what its scheduler says about the PodGroup, or that it says nothing.
+"""Why a whole gang waits: what its scheduler reports about the PodGroup, if anything.
 
-A gang that runs waits for nothing, except where its pods are not in the PodGroup at all.
+A running gang waits for nothing, unless its pods are not in the PodGroup at all.
 """
 
 from collections.abc import Iterator
@@ -35,17 +35,17 @@ def of_job(job: Job, children: Children, *, now: datetime) -> list[Wait]:
 
 
 def _not_admitted(gang: GangSpec, group: PodGroup, *, now: datetime) -> Iterator[Wait]:
-    """The group is refused, if its scheduler says so, or else not looked at."""
+    """A wait for a group that its scheduler refuses, or that it has reported nothing about."""
     if group.status.phase not in {"", "Pending"}:
         return
     since = time.parse(group.metadata.creation_timestamp)
     name = f"PodGroup {group.metadata.name}"
-    said = _refusal(group)
-    if said:
+    refusal = _refusal(group)
+    if refusal:
         yield Wait(
             cause=Cause.GANG_INCOMPLETE,
             since=since,
-            detail=f"{name}: {group.status.phase or 'no phase yet'}: {said}",
+            detail=f"{name}: {group.status.phase or 'no phase yet'}: {refusal}",
             due=due_after(since, GRACE, now=now),
         )
         return
@@ -60,16 +60,16 @@ def _not_admitted(gang: GangSpec, group: PodGroup, *, now: datetime) -> Iterator
 
 
 def _refusal(group: PodGroup) -> str:
-    """What the scheduler says about a group that it does not admit."""
-    told = [each for each in group.status.conditions if each.status == "True"]
-    told = [each for each in told if each.type == "Unschedulable"] or told
-    return next((each.message or each.reason for each in told if each.message or each.reason), "")
+    """The scheduler's message about a group that it does not admit; empty if there is none."""
+    active = [each for each in group.status.conditions if each.status == "True"]
+    chosen = [each for each in active if each.type == "Unschedulable"] or active
+    return next((each.message or each.reason for each in chosen if each.message or each.reason), "")
 
 
 def _lacks_members(
     gang: GangSpec, children: Children, group: PodGroup, *, now: datetime
 ) -> Iterator[Wait]:
-    """kube-scheduler holds the pods of a PodGroup that lacks members, and says nothing of it."""
+    """kube-scheduler holds the pods of an incomplete PodGroup back without reporting it."""
     members = [pod for pod in children.pods if _is_member(pod, group.metadata.name)]
     wanted = gang_scheduling.stored_size(gang, group)
     held = [pod for pod in members if not (pod.spec.node_name or _is_known(pod))]
@@ -92,12 +92,12 @@ def _is_member(pod: Pod, group: str) -> bool:
 
 
 def _is_known(pod: Pod) -> bool:
-    """Whether a scheduler has said anything about the pod."""
+    """Whether a scheduler has reported anything about the pod."""
     return any(each.type == "PodScheduled" for each in pod.status.conditions)
 
 
 def _not_enforced(gang: GangSpec, children: Children) -> Iterator[Wait]:
-    """An API server without the feature drops the field that puts a pod into the group."""
+    """An API server without the feature gate drops the field that puts a pod into the group."""
     if not gang.pod_fields:
         return
     for pod in children.pods:

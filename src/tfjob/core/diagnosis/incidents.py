@@ -1,8 +1,8 @@
-"""The incidents of a job: failures grouped into causes and what followed from them.
+"""The incidents of a job: failures, each grouped with its consequences and with similar failures.
 
-The earliest failure wins. The result depends on the set of failures, not on their order, and a
-failure that is observed again changes nothing. An earlier failure that becomes known late takes
-over the incident that it explains.
+The earliest failure is the cause. The result depends on the set of failures, not on the order in
+which they are observed, and observing a failure again changes nothing. An earlier failure that is
+observed late takes over the incident that it explains.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from tfjob.core.diagnosis.consequences import (
     is_alike,
     is_consequence,
     is_coupled,
-    likeness,
+    signature,
 )
 from tfjob.core.diagnosis.diagnosis import Incident, Replicas, union
 from tfjob.core.diagnosis.failures import Failure
@@ -86,7 +86,7 @@ class _Group:
 
     def __init__(self, first: Incident, place: int) -> None:
         self.first = first
-        """With the times of those that belong to it so far."""
+        """The first failure, with the times of those added so far."""
         self.place = place
         self._followers: list[Incident] = []
         self._alike: list[Incident] = []
@@ -106,7 +106,8 @@ class _Group:
         self.first = msgspec.structs.replace(self.first, **times)
 
     def incident(self) -> Incident:
-        """A replica that took part twice is named once, as the cause if it is that."""
+        """The incident. A replica with several failures is listed once: as the cause, then as
+        alike, then as a consequence."""
         first = self.first
         if not (self._followers or self._alike):
             return first
@@ -130,8 +131,9 @@ class _Group:
 class _Groups:
     """The incidents so far. Failures are added in order of time.
 
-    When a large job fails as a whole, each of its failures may be an incident. A failure is only
-    compared with those that it can belong to, so that the work does not grow with their square.
+    If a large job fails as a whole, every failure may be an incident. A failure is only compared
+    with incidents that it can belong to, so that the cost does not grow with the square of their
+    number.
     """
 
     def __init__(self, job: Job, *, stored: AbstractSet[str], seen: AbstractSet[str]) -> None:
@@ -140,7 +142,7 @@ class _Groups:
         self._seen = seen
         self._groups: list[_Group] = []
         self._by_kind: dict[str, deque[_Group]] = {}
-        self._by_likeness: dict[tuple[str, ...], deque[_Group]] = {}
+        self._by_signature: dict[tuple[str, ...], deque[_Group]] = {}
         self._couplings: dict[tuple[str, str], bool] = {}
         self._group_of: dict[str, _Group] = {}
         self.followed: dict[str, Incident] = {}
@@ -148,14 +150,14 @@ class _Groups:
     def add(self, each: Incident, *, started: datetime | None) -> None:
         """Add a failure to the first incident that it belongs to, or as a new one."""
         cause = self._cause_of(each, started=started)
-        model = self._model_of(each, started=started)
-        if cause is not None and (model is None or cause.place <= model.place):
+        similar = self._similar_to(each, started=started)
+        if cause is not None and (similar is None or cause.place <= similar.place):
             cause.follow(each)
             self._group_of[each.key] = cause
             self.followed[each.key] = cause.first
-        elif model is not None:
-            model.join(each)
-            self._group_of[each.key] = model
+        elif similar is not None:
+            similar.join(each)
+            self._group_of[each.key] = similar
         else:
             self._start(each)
 
@@ -173,9 +175,9 @@ class _Groups:
         self._groups.append(group)
         self._group_of[each.key] = group
         self._by_kind.setdefault(each.kind, deque()).append(group)
-        trait = likeness(each)
-        if trait is not None:
-            self._by_likeness.setdefault(trait, deque()).append(group)
+        found = signature(each)
+        if found is not None:
+            self._by_signature.setdefault(found, deque()).append(group)
 
     def _cause_of(self, each: Incident, *, started: datetime | None) -> _Group | None:
         """The first incident of which this failure is a consequence."""
@@ -192,27 +194,28 @@ class _Groups:
         ]
         return min(filter(None, found), key=lambda group: group.place, default=None)
 
-    def _model_of(self, each: Incident, *, started: datetime | None) -> _Group | None:
-        """The first incident that this failure is like."""
+    def _similar_to(self, each: Incident, *, started: datetime | None) -> _Group | None:
+        """The first incident with the same cause as this failure."""
 
-        def is_like(group: _Group) -> bool:
+        def is_similar(group: _Group) -> bool:
             return is_alike(each, to=group.first, started=started)
 
-        trait = likeness(each)
-        groups = None if trait is None else self._by_likeness.get(trait)
-        return None if groups is None else self._first(groups, each, is_like)
+        wanted = signature(each)
+        groups = None if wanted is None else self._by_signature.get(wanted)
+        return None if groups is None else self._first(groups, each, is_similar)
 
     def _first(
         self, groups: deque[_Group], each: Incident, belongs: Callable[[_Group], bool]
     ) -> _Group | None:
-        """The first group, within the window, to which the failure belongs."""
+        """The first group within the window that the failure belongs to."""
         while groups and each.at - groups[0].first.lost_until > WINDOW:
             groups.popleft()
         own = (group for group in groups if belongs(group) and not self._is_apart(each, group))
         return next(own, None)
 
     def _is_apart(self, each: Incident, group: _Group) -> bool:
-        """Two stored incidents were told apart by the start of a run that is no longer seen."""
+        """Whether both are stored as separate incidents. The start of the run that separated them
+        can no longer be observed."""
         if each.key in self._seen:
             return False
         return each.key in self._stored and group.first.key in self._stored
@@ -242,7 +245,7 @@ def _minus(replicas: Replicas, taken: Replicas) -> Replicas:
 
 
 def _better(stored: Incident, seen: Incident) -> Incident:
-    """The stored one, unless only now it shows what kind of disruption a deletion was."""
+    """The stored incident. A deletion is updated once the kind of disruption is known."""
     if stored.cause is Cause.POD_DELETED and seen.cause in DISRUPTIONS - {Cause.POD_DELETED}:
         return msgspec.structs.replace(
             stored, cause=seen.cause, reason=seen.reason, detail=seen.detail

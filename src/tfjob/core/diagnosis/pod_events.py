@@ -1,8 +1,8 @@
-"""Causes that only events of a pod show: mounts, sandboxes and probes.
+"""Causes that only the events of a pod show: mounts, sandboxes and probes.
 
-A pod's events are read only while its status leaves something open: it has a node and its sandbox
-is not ready, or its container was killed and has a probe. An event counts only until a later one
-shows that the pod got past it.
+A pod's events are read only if its status is not enough: the pod has a node and its sandbox is not
+ready, or its container was killed and has a probe. An event counts until a later one shows that the
+pod got past the problem.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ from tfjob.k8s import time
 from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
 
-FIRST_LOOK: Final = timedelta(seconds=3)
-_MAX_TURN: Final = 7
-"""After about six minutes a pod is looked at every six minutes."""
+FIRST_LOOKUP: Final = timedelta(seconds=3)
+_MAX_PERIOD: Final = 7
+"""After about six minutes, the events of a pod are read every six minutes."""
 _STARTING: Final[Mapping[str, Cause]] = {
     "FailedMount": Cause.MOUNT_FAILED,
     "FailedAttachVolume": Cause.MOUNT_FAILED,
@@ -38,15 +38,15 @@ _SKEW: Final = timedelta(seconds=5)
 _LONGEST_GRACE: Final = timedelta(minutes=10)
 
 
-class Look(msgspec.Struct, frozen=True):
-    """A pod whose events are to be read, and which look this is."""
+class Lookup(msgspec.Struct, frozen=True):
+    """A pod whose events are to be read, once in each period."""
 
     uid: str
-    turn: str
+    period: str
 
 
-def look(job: Job, pods: Iterable[Pod], *, now: datetime) -> Look | None:
-    """The pod whose events would tell more than its status; None if there is none.
+def due_lookup(job: Job, pods: Iterable[Pod], *, now: datetime) -> Lookup | None:
+    """The pod whose events would explain more than its status; None if there is none.
 
     One pod of a job is enough: the others usually wait for the same thing.
     """
@@ -57,31 +57,34 @@ def look(job: Job, pods: Iterable[Pod], *, now: datetime) -> Look | None:
             continue
         if is_starting(pod):
             begun = _scheduled_at(pod)
-            if begun is not None and now >= time.add(begun, FIRST_LOOK):
-                return Look(pod.metadata.uid, f"start/{_turn(now - begun)}")
+            if begun is not None and now >= time.add(begun, FIRST_LOOKUP):
+                return Lookup(pod.metadata.uid, f"start/{_period(now - begun)}")
         elif probed and pod.metadata.labels.get(label) in probed:
             status = pod.container_status(TRAINING_CONTAINER)
             if status is not None and _has_failed(status):
-                return Look(pod.metadata.uid, f"run/{status.restart_count}")
+                return Lookup(pod.metadata.uid, f"run/{status.restart_count}")
     return None
 
 
-def next_look(pods: Iterable[Pod], *, now: datetime) -> datetime | None:
-    """When the events of a pod that does not start are to be read again."""
+def next_lookup_at(pods: Iterable[Pod], *, now: datetime) -> datetime | None:
+    """When the events of the pods that have not started are to be read next."""
     begins = [_scheduled_at(pod) for pod in pods if is_starting(pod)]
-    # The clock of the scheduler may be ahead: a pod that begins later than now is not left out.
+    # The scheduler's clock may be ahead, so a time in the future counts too.
     moments = [
-        time.add(begun, FIRST_LOOK if now < time.add(begun, FIRST_LOOK) else _after(now - begun))
+        time.add(
+            begun,
+            FIRST_LOOKUP if now < time.add(begun, FIRST_LOOKUP) else _next_period(now - begun),
+        )
         for begun in begins
         if begun is not None
     ]
     return min(moments, default=None)
 
 
-def telling(events: Iterable[PodEvent]) -> list[PodEvent]:
-    """The events that can tell something, the newest first.
+def relevant(events: Iterable[PodEvent]) -> list[PodEvent]:
+    """The events that a diagnosis can use, the newest first.
 
-    Of those that show that the pod got past something, the newest tells all.
+    Of those that show progress, the newest is enough.
     """
     found: list[PodEvent] = []
     got_past = False
@@ -117,13 +120,13 @@ def starting_cause(reason: str) -> Cause | None:
 
 
 def probe_event(pod: Pod, events: Sequence[PodEvent], *, killed_at: datetime | None) -> str:
-    """What the events say of a probe for which the container was killed then; may be empty."""
+    """The message about the probe that had the container killed at that time; may be empty."""
     own = [each for each in events if each.involved_object.uid == pod.metadata.uid]
     kills = [each for each in own if is_probe_kill(each) and _is_about(each, killed_at)]
     if not kills:
         return ""
-    told = [each for each in own if is_unhealthy(each.reason, each.message)]
-    return max(told or kills, key=lambda each: each.order).message
+    failed = [each for each in own if is_unhealthy(each.reason, each.message)]
+    return max(failed or kills, key=lambda each: each.order).message
 
 
 def is_unhealthy(reason: str, message: str) -> bool:
@@ -143,7 +146,7 @@ def has_probe(replica: ReplicaType) -> bool:
 
 
 def is_starting(pod: Pod) -> bool:
-    """Whether the pod has a node, which has not yet made its volumes and its sandbox ready."""
+    """Whether the pod has a node, but its volumes and its sandbox are not ready yet."""
     if pod.phase is not Phase.PENDING or not pod.spec.node_name or pod.metadata.is_terminating:
         return False
     if has_sandbox(pod):
@@ -169,18 +172,18 @@ def _scheduled_at(pod: Pod) -> datetime | None:
     return time.parse(pod.metadata.creation_timestamp)
 
 
-def _turn(age: timedelta) -> int:
-    """0 from 3 to 6 seconds, 1 to 12, 2 to 24 and so on; then every look in a turn of its own."""
-    steps = int(age / FIRST_LOOK)
-    turn = steps.bit_length() - 1
-    return turn if turn < _MAX_TURN else steps >> _MAX_TURN << _MAX_TURN
+def _period(age: timedelta) -> int:
+    """0 from 3 to 6 seconds, 1 up to 12, 2 up to 24 and so on; later all have the same length."""
+    steps = int(age / FIRST_LOOKUP)
+    period = steps.bit_length() - 1
+    return period if period < _MAX_PERIOD else steps >> _MAX_PERIOD << _MAX_PERIOD
 
 
-def _after(age: timedelta) -> timedelta:
-    """The age at which the next turn begins."""
-    steps = int(age / FIRST_LOOK)
-    turn = min(steps.bit_length(), _MAX_TURN)
-    return FIRST_LOOK * (((steps >> turn) + 1) << turn)
+def _next_period(age: timedelta) -> timedelta:
+    """The age at which the next period begins."""
+    steps = int(age / FIRST_LOOKUP)
+    period = min(steps.bit_length(), _MAX_PERIOD)
+    return FIRST_LOOKUP * (((steps >> period) + 1) << period)
 
 
 def _has_failed(status: ContainerStatus) -> bool:
@@ -189,7 +192,8 @@ def _has_failed(status: ContainerStatus) -> bool:
 
 
 def _is_about(event: PodEvent, killed_at: datetime | None) -> bool:
-    """Whether the kill was the last that the event counts: it ends within the grace period."""
+    """Whether the event is about the container that ended at `killed_at`: a killed container ends
+    within its grace period."""
     at = time.parse(event.last_timestamp)
     if at is None or killed_at is None:
         return True

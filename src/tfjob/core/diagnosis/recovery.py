@@ -1,7 +1,7 @@
-"""Which failed replicas are restarted as part of the incident of another one.
+"""Finds failures that are consequences of a loss that the job survives.
 
-Such a replica only followed a loss that the job survives. It neither fails the job nor uses up
-backoffLimit. A replica that still runs is never touched.
+Such a failure neither fails the job nor counts towards backoffLimit. Replicas that still run are
+never touched.
 """
 
 from collections.abc import Set as AbstractSet
@@ -38,15 +38,15 @@ def consequences(job: Job, observed: ObservedState, *, now: datetime) -> Abstrac
 
 
 def has_followed(instance: ReplicaInstance, pod: Pod, keys: AbstractSet[str]) -> bool:
-    """Whether the end of the replica's pod is one of these failures."""
+    """Whether the replica's pod ended with one of these failures."""
     if instance.is_disrupted or not instance.is_failed:
         return False
     return failures.last_key(pod) in keys
 
 
 def has_followed_in_place(pod: Pod, keys: AbstractSet[str], *, excused: int) -> bool:
-    """Whether the last restart of the training container by the kubelet is one of them.
+    """Whether the kubelet last restarted the training container after one of these failures.
 
-    No more restarts are excused than that container had: those of others never follow.
+    Only restarts of that container can be excused, so there are never more of them.
     """
     return excused < failures.training_restarts(pod) and failures.key_before_restart(pod) in keys

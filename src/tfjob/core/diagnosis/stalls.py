@@ -1,7 +1,8 @@
-"""Whether a job does nothing although all its replicas run.
+"""Detects a job that does nothing although all its replicas run.
 
-Only a node can tell: it sets a condition on pods whose processes use no CPU and print nothing. A
-replica that waits for others is idle too, so a job stalls only when every one of its replicas does.
+The node detects idle pods: it sets a condition on those whose processes use no CPU and print
+nothing. A replica that waits for others is idle too, so a job is stalled only if all its replicas
+are idle.
 """
 
 from collections.abc import Iterator
@@ -17,11 +18,11 @@ IDLE: Final = "tfjob.dev/Idle"
 
 
 def of_job(observed: ObservedState) -> Iterator[Wait]:
-    """At most one: that no replica does anything, since the last one stopped."""
+    """One wait if all replicas are idle, since the last of them became idle; else none."""
     found: list[PodCondition] = []
     for instance in _unfinished(observed):
         condition = _idle_condition(instance)
-        # Most jobs are left here at their first replica.
+        # Most jobs return here at their first replica.
         if condition is None:
             return
         found.append(condition)

@@ -1,8 +1,8 @@
-"""What the last output of a program says about its end: errors of TensorFlow and of Python.
+"""Finds errors of TensorFlow and Python in the last output of a program.
 
-The output is text of users. It is only searched for known phrases, and never interpreted. The last
-exception decides. Warnings stay in the output of programs that end for other reasons, so what is
-not part of the exception counts only if nothing but a failure prints it.
+The output is untrusted text: it is only searched for known phrases. The last exception decides.
+Other lines may be warnings from which the program recovered, so they count only if they contain a
+phrase that nothing but a failure prints.
 """
 
 import re
@@ -16,9 +16,9 @@ from tfjob.core.diagnosis.causes import Cause
 _MAX_SEARCHED: Final = 4096
 """Bytes of output that a container status can hold."""
 _LAST: Final = 3
-"""Lines in which a program without an exception says why it ends."""
+"""How many of the last lines are searched if the output shows no exception."""
 _CUDA_INIT: Final = "failed call to cuInit"
-"""TensorFlow with CUDA prints it on every machine without a GPU, and goes on."""
+"""TensorFlow with CUDA prints this on every machine without a GPU, and continues."""
 _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     (Cause.PORT_IN_USE, ("Could not start gRPC server", "Address already in use")),
     (
@@ -108,7 +108,7 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
         ),
     ),
 )
-"""In order of precedence: what explains more comes first."""
+"""In order of precedence: the more specific causes come first."""
 _NEVER_BENIGN: Final = frozenset(
     {
         "Could not start gRPC server",
@@ -132,11 +132,11 @@ _EXCEPTION: Final = re.compile(
 class TrainingError(msgspec.Struct, frozen=True):
     cause: Cause
     line: str = ""
-    """The line that tells most."""
+    """The line that shows the cause."""
 
 
 def error_in(output: str, *, uses_accelerator: bool = False) -> TrainingError | None:
-    """The error that the last output of a program shows; None if it shows no known one."""
+    """The error that a program printed last; None if no known one is found."""
     shown = output[-_MAX_SEARCHED:].splitlines()
     lines = shown if uses_accelerator else [each for each in shown if _CUDA_INIT not in each]
     places = list(_exceptions(lines))
@@ -151,7 +151,7 @@ def error_in(output: str, *, uses_accelerator: bool = False) -> TrainingError | 
 
 
 def _exceptions(lines: Sequence[str]) -> Iterator[int]:
-    """The lines at which an exception is told: by its name, or by the traceback before it."""
+    """The indexes of lines with an exception, known by its name or by the traceback before it."""
     is_traced = False
     for place, line in enumerate(lines):
         if line.startswith(_TRACEBACK):

@@ -1,7 +1,7 @@
-"""Why a pod waits: what the scheduler and the kubelet say about a pod that does not run yet.
+"""Why a pod waits, according to its scheduler and its kubelet.
 
-A pod that merely takes its time (scheduled, pulling, creating) has no cause. A pod that no node
-fits is reported after a few seconds only: the next scheduling attempt usually places it.
+A pod that is making progress (scheduled, pulling, creating) has no cause. An unschedulable pod is
+reported only after a few seconds, because the next scheduling attempt often places it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
 
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
 GROUP_SILENCE: Final = timedelta(seconds=30)
-"""How long a scheduler may take to say anything about a PodGroup."""
+"""How long a scheduler may take to report anything about a PodGroup."""
 _POD_SILENCE: Final = timedelta(minutes=2)
-"""The same for a pod. In a wave of pods kube-scheduler comes to many of them late."""
+"""The same for a pod. Of many new pods, kube-scheduler reaches some late."""
 _IMAGE: Final = frozenset(
     {
         "ErrImagePull",
@@ -39,7 +39,7 @@ _NOT_STARTED: Final = frozenset(
 )
 _MISSING: Final = ("not found", "couldn't find key", "non-existent")
 _EXECUTION: Final = ("exec", "no command specified", "permission denied", "no such file")
-"""What the message about a container whose command cannot be executed contains."""
+"""Parts of the message about a container whose command cannot be executed."""
 _SCHEDULING: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     (
         Cause.VOLUME_NOT_BOUND,
@@ -64,13 +64,13 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
 
     cause: Cause
     since: datetime | None = None
-    """When it began, if the cluster tells."""
+    """When it began, if the cluster reports that."""
     replica: str = ""
     node: str = ""
     reason: str = ""
     detail: str = ""
     due: datetime | None = None
-    """When it is to be reported, if it lasts; None for now."""
+    """When to report it, if it lasts until then; None to report it now."""
 
 
 def of_instance(
@@ -121,8 +121,8 @@ def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | Non
 
 
 def due_after(since: datetime | None, grace: timedelta, *, now: datetime) -> datetime | None:
-    """When a wait is to be reported; None for now. A time in the future is of another clock: it
-    says nothing about how long to wait."""
+    """When to report a wait; None to report it now. A time in the future comes from another clock
+    and does not show how long the wait has lasted."""
     if since is None or since > now:
         return None
     due = time.add(since, grace)
@@ -130,9 +130,9 @@ def due_after(since: datetime | None, grace: timedelta, *, now: datetime) -> dat
 
 
 def silent_until(created: datetime | None, silence: timedelta, *, now: datetime) -> datetime | None:
-    """When the silence of a scheduler about a new object is to be reported; None for now.
+    """When to report that a scheduler has ignored a new object; None to report it now.
 
-    An object cannot be older than its clock says, so one from the future is waited for.
+    An object that seems to be created in the future is new, so its full grace applies.
     """
     due = now if created is None else time.add(created, silence)
     return due if now < due else None
@@ -194,7 +194,7 @@ def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
 
 
 def scheduling_cause(condition: PodCondition) -> Cause:
-    """Why a pod has no node, in the words of its scheduler."""
+    """Why a pod has no node, according to its scheduler's message."""
     if condition.reason == Cause.SCHEDULING_GATED:
         return Cause.SCHEDULING_GATED
     message = condition.message.lower()

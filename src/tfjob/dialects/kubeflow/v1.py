@@ -17,12 +17,35 @@ from tfjob.dialects.base import (
     Settings,
     StatusContext,
 )
+from tfjob.dialects.definition import AGE, Names, column, version
+from tfjob.dialects.definition import definition as crd_of
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.kubeflow import api
-from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow import status as kubeflow_status
 from tfjob.dialects.kubeflow.gang import pod_groups
+from tfjob.dialects.kubeflow.schema import schema
 from tfjob.k8s.field import Fault
+
+_NAMES = Names(
+    group=api.GROUP,
+    kind=api.KIND,
+    list_kind=api.LIST_KIND,
+    plural=api.PLURAL,
+    singular=api.SINGULAR,
+    short_names=(api.SHORT_NAME,),
+)
+_COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE, WHY)
+_WORKERS = ".spec.tfReplicaSpecs.Worker"
+_WORKERS_STATUS = ".status.replicaStatuses.Worker"
+_SUBRESOURCES = {
+    "status": {},
+    "scale": {
+        "specReplicasPath": f"{_WORKERS}.replicas",
+        "statusReplicasPath": f"{_WORKERS_STATUS}.active",
+        "labelSelectorPath": f"{_WORKERS_STATUS}.selector",
+    },
+}
 
 
 class KubeflowV1:
@@ -82,4 +105,21 @@ class KubeflowV1:
         return Conversion(dict(manifest))
 
     def crd(self) -> dict[str, Any]:
-        return kubeflow_crd.definition()
+        return _definition()
+
+
+def _definition() -> dict[str, Any]:
+    """The CRD: one schema and two versions.
+
+    Objects are stored as v1 exactly as written, and v1beta1 fields are interpreted when they are
+    read, so no conversion webhook is needed.
+    """
+    current = _version(api.VERSION, clean_pod_policy=None)
+    old = _version(api.OLD_VERSION, clean_pod_policy=api.OLD_CLEAN_POLICY)
+    old |= {"storage": False, "deprecated": True, "deprecationWarning": api.DEPRECATION}
+    return crd_of(_NAMES, [current, old])
+
+
+def _version(name: str, *, clean_pod_policy: str | None) -> dict[str, Any]:
+    own = schema(clean_pod_policy=clean_pod_policy)
+    return version(name, own, columns=_COLUMNS, subresources=_SUBRESOURCES)

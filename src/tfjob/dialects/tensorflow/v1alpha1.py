@@ -15,15 +15,34 @@ from tfjob.dialects.base import (
     Settings,
     StatusContext,
 )
+from tfjob.dialects.definition import AGE, Names, column, version
+from tfjob.dialects.definition import definition as crd_of
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.tensorflow import api, conversion, defaulting
-from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
 from tfjob.dialects.tensorflow.key_aliases import unknown_fields
+from tfjob.dialects.tensorflow.schema import schema
 from tfjob.k8s.field import Fault
 
 CONFIG_MAPS = ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps")
 DEPLOYMENTS = ChildApi(kind="Deployment", group="apps", version="v1", plural="deployments")
+
+_NAMES = Names(
+    group=api.GROUP,
+    kind=api.KIND,
+    list_kind=api.LIST_KIND,
+    plural=api.PLURAL,
+    singular=api.SINGULAR,
+    short_names=(api.SHORT_NAME,),
+)
+_COLUMNS = (
+    column("State", ".status.state"),
+    column("Phase", ".status.phase"),
+    column("RuntimeId", ".spec.RuntimeId"),
+    AGE,
+    WHY,
+)
 
 
 class TensorflowV1alpha1:
@@ -83,4 +102,4 @@ class TensorflowV1alpha1:
         return conversion.from_hub(manifest, beyond)
 
     def crd(self) -> dict[str, Any]:
-        return tf_crd.definition()
+        return crd_of(_NAMES, [version(api.VERSION, schema(), columns=_COLUMNS)])

@@ -15,12 +15,33 @@ from tfjob.dialects.base import (
     Settings,
     StatusContext,
 )
+from tfjob.dialects.definition import AGE, Names, column, version
+from tfjob.dialects.definition import definition as crd_of
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.tensorstack import api, conversion, tensorboard
-from tfjob.dialects.tensorstack import crd as tensorstack_crd
 from tfjob.dialects.tensorstack import job as tensorstack_job
 from tfjob.dialects.tensorstack import status as tensorstack_status
 from tfjob.dialects.tensorstack.gang import backend_of, pod_groups
+from tfjob.dialects.tensorstack.schema import schema
 from tfjob.k8s.field import Fault
+
+_NAMES = Names(
+    group=api.GROUP,
+    kind=api.KIND,
+    list_kind=api.LIST_KIND,
+    plural=api.PLURAL,
+    singular=api.SINGULAR,
+    short_names=(api.SHORT_NAME,),
+)
+_COLUMNS = (
+    column("Phase", ".status.phase"),
+    column("Running", ".status.aggregate.running", kind="integer"),
+    column("Failed", ".status.aggregate.failed", kind="integer"),
+    column("Restarts", ".status.backoffCount", kind="integer"),
+    AGE,
+    column("Queue", ".spec.scheduler.t9kScheduler.queue", is_wide=True),
+    WHY,
+)
 
 
 class TensorStackV1beta1:
@@ -77,4 +98,4 @@ class TensorStackV1beta1:
         return conversion.from_hub(manifest, beyond)
 
     def crd(self) -> dict[str, Any]:
-        return tensorstack_crd.definition()
+        return crd_of(_NAMES, [version(api.VERSION, schema(), columns=_COLUMNS)])

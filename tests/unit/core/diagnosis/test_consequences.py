@@ -1,4 +1,4 @@
-"""What only followed from another failure."""
+"""Which failures are consequences of another one."""
 
 from datetime import datetime
 

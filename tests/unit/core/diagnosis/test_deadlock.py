@@ -1,4 +1,4 @@
-"""Jobs that hold nodes and wait for more, as another job does."""
+"""Deadlocks: jobs that hold nodes and wait for those of another job."""
 
 import pytest
 

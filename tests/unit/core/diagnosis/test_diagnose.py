@@ -1,4 +1,4 @@
-"""The diagnosis that one reconcile after another stores."""
+"""The diagnosis that is stored over several reconciles."""
 
 from datetime import datetime
 from typing import Any
@@ -282,4 +282,4 @@ def test_events_that_were_not_read_are_read_soon() -> None:
     )
     pod = a_pod(phase="Pending", waiting=("ContainerCreating", ""), conditions=[condition])
     assert decide(a_job("W1"), pod).requeue_at == at(268)
-    assert decide(a_job("W1"), pod, is_look_due=True).requeue_at == at(3)
+    assert decide(a_job("W1"), pod, has_unread_events=True).requeue_at == at(3)

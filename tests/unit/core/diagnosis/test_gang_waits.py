@@ -1,4 +1,4 @@
-"""What the diagnosis says about a gang that waits."""
+"""The diagnosis of a waiting gang."""
 
 from typing import Any
 

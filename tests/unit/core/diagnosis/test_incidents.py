@@ -1,4 +1,4 @@
-"""Failures grouped into incidents: order-free, repeatable, and the earliest failure wins."""
+"""Failures grouped into incidents, independent of their order; the earliest is the cause."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -101,7 +101,7 @@ def test_of_many_events_those_that_tell_something_are_left_the_newest_first() ->
         event("Scheduled"),
     ]
     past = [event(reason, seconds=-at) for at, reason in enumerate(["Started", "Created"], 50)]
-    assert pod_events.telling([*noise, mount, *past, unhealthy, killed]) == [
+    assert pod_events.relevant([*noise, mount, *past, unhealthy, killed]) == [
         killed,
         unhealthy,
         past[0],
@@ -109,28 +109,30 @@ def test_of_many_events_those_that_tell_something_are_left_the_newest_first() ->
     ]
 
 
-def looks(pod: Pod, job: Job | None = None) -> str:
-    found = pod_events.look(job or a_job("W1"), [pod], now=NOW)
-    return "" if found is None else found.turn
+def period_of(pod: Pod, job: Job | None = None) -> str:
+    """The period in which the pod's events are due now; empty if they are not."""
+    found = pod_events.due_lookup(job or a_job("W1"), [pod], now=NOW)
+    return "" if found is None else found.period
 
 
 def test_events_are_read_after_three_seconds_and_then_less_and_less_often() -> None:
-    assert looks(starting(seconds=-2)) == ""
-    turns = [looks(starting(seconds=-age)) for age in (3, 5, 6, 11, 12, 23, 24, 383, 384, 767, 768)]
-    assert turns[0] == turns[1] != turns[2] == turns[3] != turns[4] == turns[5] != turns[6]
-    assert turns[8] == turns[9] != turns[10]
+    assert period_of(starting(seconds=-2)) == ""
+    ages = (3, 5, 6, 11, 12, 23, 24, 383, 384, 767, 768)
+    found = [period_of(starting(seconds=-age)) for age in ages]
+    assert found[0] == found[1] != found[2] == found[3] != found[4] == found[5] != found[6]
+    assert found[8] == found[9] != found[10]
 
 
 @pytest.mark.parametrize("age", [-60, -1, 0, 1, 3, 5, 6, 100, 383, 384, 10_000, 10**9])
-def test_the_next_look_is_in_the_next_turn(age: float) -> None:
+def test_the_next_lookup_is_in_the_next_period(age: float) -> None:
     pod = starting(seconds=-age)
-    due = pod_events.next_look([pod], now=NOW)
+    due = pod_events.next_lookup_at([pod], now=NOW)
     assert due is not None
     assert due > NOW
-    before = pod_events.look(a_job("W1"), [pod], now=NOW)
-    then = pod_events.look(a_job("W1"), [pod], now=due)
+    before = pod_events.due_lookup(a_job("W1"), [pod], now=NOW)
+    then = pod_events.due_lookup(a_job("W1"), [pod], now=due)
     assert then is not None
-    assert before is None or before.turn != then.turn
+    assert before is None or before.period != then.period
 
 
 @pytest.mark.parametrize(
@@ -143,9 +145,9 @@ def test_the_next_look_is_in_the_next_turn(age: float) -> None:
         starting(condition(_PREPARED)),
     ],
 )
-def test_events_of_a_pod_that_tells_by_itself_are_not_read(pod: Pod) -> None:
-    assert looks(pod) == ""
-    assert pod_events.next_look([pod], now=NOW) is None
+def test_events_are_not_read_if_the_status_of_the_pod_is_enough(pod: Pod) -> None:
+    assert period_of(pod) == ""
+    assert pod_events.next_lookup_at([pod], now=NOW) is None
 
 
 def probed_job() -> Job:
@@ -177,7 +179,7 @@ UNHEALTHY = event("Unhealthy", "Liveness probe failed: no answer", seconds=-10)
 
 
 def test_a_killing_probe_is_the_cause() -> None:
-    assert looks(restarted(), probed_job()) == "run/1"
+    assert period_of(restarted(), probed_job()) == "run/1"
     found = failure_of(restarted(), KILL, UNHEALTHY).incident
     assert (found.cause, found.detail) == (Cause.PROBE_FAILED, UNHEALTHY.message)
 
@@ -196,4 +198,4 @@ def test_an_oom_kill_stays_an_oom_kill() -> None:
 
 
 def test_events_of_a_container_without_a_probe_are_not_read() -> None:
-    assert looks(restarted(), a_job("W1", restart="OnFailure")) == ""
+    assert period_of(restarted(), a_job("W1", restart="OnFailure")) == ""

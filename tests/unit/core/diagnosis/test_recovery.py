@@ -1,4 +1,4 @@
-"""Recovery: what only followed a loss neither fails the job nor counts."""
+"""Recovery: a consequence of a loss neither fails the job nor counts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A job stalls when every replica that has not ended does nothing."""
+"""A job is stalled if every replica that has not ended is idle."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the last output of a program says."""
+"""Errors in the last output of a program."""
 
 import pytest
 from hypothesis import given

@@ -39,7 +39,7 @@ def queued(roles: str = "W3", **fields: Any) -> dict[str, Any]:
 
 
 def held(pod: Pod, group: str = "j-u-3", **annotations: str) -> Pod:
-    """A pod that Kueue has taken up."""
+    """A pod that Kueue manages."""
     meta = pod.metadata
     labels = {**meta.labels, GROUP: group, MANAGED: "true"}
     changed = msgspec.structs.replace(
@@ -114,7 +114,7 @@ def test_a_pod_that_stays_is_not_given_back() -> None:
 
 
 def foreign(pod: Pod) -> Pod:
-    """A pod that Kueue has taken up and that the operator has not marked."""
+    """A pod that Kueue manages and that the operator did not put into a group."""
     meta = msgspec.structs.replace(pod.metadata, finalizers=[MANAGED])
     return msgspec.structs.replace(pod, metadata=meta)
 
