@@ -157,6 +157,7 @@ async def _run(
             backoff=RESTART_BACKOFF,
             python=python.path,
             overcommit=node_arguments.overcommit(arguments),
+            has_real_mounts=arguments.real_mounts,
         )
         stack.enter_context(logging_to(data))
         async with cluster:

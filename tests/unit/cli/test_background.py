@@ -83,7 +83,9 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) 
     assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
 
 
-@pytest.mark.parametrize("flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",)])
+@pytest.mark.parametrize(
+    "flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",), ("--no-real-mounts",)]
+)
 def test_what_a_running_cluster_cannot_change_is_refused(
     data: str, file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:

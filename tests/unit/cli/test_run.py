@@ -129,6 +129,24 @@ def test_a_job_larger_than_this_machine_runs_with_fit_only(
     assert "[worker-0] it runs" in done.out
 
 
+@pytest.mark.parametrize(("flags", "is_real"), [((), True), (("--no-real-mounts",), False)])
+def test_mount_paths_are_real_unless_it_is_turned_off(
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    is_real: bool,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("tfjob.local.node.launcher.can_be_mounted", asked.append)
+    one = job("true")
+    spec = one["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    spec["volumes"] = [{"name": "d", "emptyDir": {}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "d", "mountPath": "/data"}]
+    assert command("run", written(tmp_path, one), *flags).code == 0
+    assert ("/data" in asked) == is_real
+
+
 def test_containers_run_the_python_that_was_asked_for(tmp_path: Path, command: Command) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
