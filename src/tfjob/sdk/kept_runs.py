@@ -3,6 +3,7 @@
 The newest ones are kept, and every one that still runs.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,13 +58,15 @@ def kept_runs(parent: Path | None = None) -> list[KeptRun]:
 
 
 def find_run(wanted: str) -> KeptRun:
-    """The run of this name or folder, or the newest of this job; the newest of all if empty."""
+    """The run of this name or folder, or the newest of this job; the newest of all if empty.
+
+    A folder has a separator in its path: one that happens to have the name of a run is not meant.
+    """
     runs = kept_runs()
     if not wanted and runs:
         return runs[0]
-    in_folder = _read(Path(wanted)) if wanted else None
-    if in_folder is not None:
-        return in_folder
+    if os.sep in wanted:
+        return _run_in(Path(wanted))
     for key in ("name", "job"):
         for each in runs:
             if getattr(each.record, key) == wanted:
@@ -71,6 +74,16 @@ def find_run(wanted: str) -> KeptRun:
     what = f"no run {wanted!r} is kept" if wanted else "no run is kept"
     remedy = "`tfjob runs` lists those that are" if runs else "`tfjob run` keeps the newest runs"
     raise TFJobError(what, remedy=remedy)
+
+
+def _run_in(folder: Path) -> KeptRun:
+    found = _read(folder)
+    if found is None:
+        raise TFJobError(
+            f"{folder} is not the folder of a run: it has no readable {RECORD}",
+            remedy="`tfjob runs` lists the runs that are kept",
+        )
+    return found
 
 
 def prune(parent: Path, *, keep: int = KEPT) -> None:

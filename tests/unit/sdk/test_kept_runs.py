@@ -1,5 +1,6 @@
 """Which runs are kept, and how one is found."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def test_a_run_is_found_by_its_name_its_job_or_its_folder(parent: Path) -> None:
     assert find_run("mnist").path == other.path
     assert find_run(first.path.name).path == first.path
     assert find_run(str(first.path)).path == first.path
+
+
+def test_a_name_is_not_taken_for_a_folder(
+    parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = run(parent, "mnist", minute=0)
+    monkeypatch.chdir(tmp_path)
+    copy = shutil.copytree(run(parent, "other", minute=1).path, tmp_path / "mnist")
+    assert find_run("mnist").path == own.path
+    assert find_run("./mnist").path.samefile(copy)
+
+
+def test_a_folder_that_is_no_run_is_said_so(parent: Path, tmp_path: Path) -> None:
+    run(parent, "mnist", minute=0)
+    with pytest.raises(TFJobError, match="mnist is not the folder of a run: it has no readable"):
+        find_run(str(tmp_path / "mnist"))
 
 
 def test_a_run_that_is_not_kept_is_said_so(parent: Path) -> None:
