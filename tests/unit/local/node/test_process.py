@@ -231,5 +231,20 @@ def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:
     assert not ProcessIdentity(pid=os.getpid(), start_time="1").is_alive()
 
 
+@pytest.mark.parametrize(
+    ("error", "start_time"), [(None, ""), (PermissionError, ""), (ProcessLookupError, None)]
+)
+def test_a_process_of_another_user_exists_where_there_is_no_proc(
+    monkeypatch: pytest.MonkeyPatch, error: type[OSError] | None, start_time: str | None
+) -> None:
+    def kill(_pid: int, _number: int) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "kill", kill)
+    assert start_time_of(7) == start_time
+
+
 def test_sweep_without_carriers_returns_at_once() -> None:
     kill_marked("nobody-carries-this")
