@@ -28,6 +28,8 @@ class KeptRun(msgspec.Struct, frozen=True):
     def state(self) -> str:
         if self.record.outcome:
             return self.record.outcome
+        if self.record.is_elsewhere:
+            return f"runs on host {self.record.host}"
         return "running" if self.record.is_running else "killed"
 
     def replicas(self) -> list[str]:
@@ -87,9 +89,12 @@ def _run_in(folder: Path) -> KeptRun:
 
 
 def prune(parent: Path, *, keep: int = KEPT) -> None:
-    """Remove the oldest runs that have ended, as far as it goes."""
+    """Remove the oldest runs that have ended, as far as it goes.
+
+    A run of another machine that was killed looks as if it went on; that machine removes it.
+    """
     for each in kept_runs(parent)[keep:]:
-        if not each.record.is_running:
+        if not each.record.is_running and not each.record.is_elsewhere:
             shutil.rmtree(each.path, ignore_errors=True)
 
 

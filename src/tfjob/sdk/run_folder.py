@@ -5,6 +5,7 @@ log file that grows too large is renamed once, so that the newest lines are alwa
 """
 
 import os
+import socket
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ import msgspec
 from tfjob.k8s import time
 from tfjob.local import data_folder
 from tfjob.local.node.checkpoint import safe_name
-from tfjob.local.node.process import ProcessIdentity, start_time_of
+from tfjob.local.node.process import ProcessIdentity, boot_id, start_time_of
 
 RECORD: Final = "run.json"
 LOG: Final = ".log"
@@ -26,20 +27,39 @@ _BUFFER_LIMIT: Final = 1024 * 1024
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A run; `outcome` is empty while it runs, or if it was killed."""
+    """A run; `outcome` is empty while it runs, or if it was killed.
+
+    Several machines may share the folder, and `process` means something only on its own `host`
+    since its `boot`.
+    """
 
     name: str
     job: str
     file: str
     started: str
     process: ProcessIdentity
+    host: str = ""
+    boot: str = ""
     kubeconfig: str = ""
     finished: str = ""
     outcome: str = ""
 
     @property
     def is_running(self) -> bool:
-        return not self.outcome and self.process.is_alive()
+        """Whether it goes on, on this machine."""
+        return not self.outcome and self._is_of_this_boot and self.process.is_alive()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether only another machine can say if it goes on."""
+        is_other = self.host != socket.gethostname()
+        return not self.outcome and is_other and not self.is_running
+
+    @property
+    def _is_of_this_boot(self) -> bool:
+        if self.boot or boot_id():
+            return self.boot == boot_id()
+        return self.host == socket.gethostname()
 
 
 class RunFolder:
@@ -82,6 +102,8 @@ class RunFolder:
             file=file,
             started=time.render(now),
             process=process,
+            host=socket.gethostname(),
+            boot=boot_id(),
             kubeconfig=str(kubeconfig or ""),
         )
         found = cls(parent / name, record, on_trouble=lambda _: None)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tfjob.local.node.process import (
     ContainerProcess,
     Launch,
     ProcessIdentity,
+    boot_id,
     kill_marked,
     read_exit_record,
     recover,
@@ -244,6 +246,11 @@ def test_a_process_of_another_user_exists_where_there_is_no_proc(
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(os, "kill", kill)
     assert start_time_of(7) == start_time
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which boot it is")
+def test_the_boot_has_an_id() -> None:
+    assert uuid.UUID(boot_id())
 
 
 def test_sweep_without_carriers_returns_at_once() -> None:
