@@ -49,7 +49,7 @@ def run(
 ) -> int:
     """Call `work` with a connection; print any error as one message on stderr.
 
-    With `includes_runs` the cluster of a `tfjob run` that goes on may be used. Commands that only
+    With `includes_runs` the cluster of a `tfjob run` that is up may be used. Commands that only
     look at a job ask for it: nothing should be changed there by mistake.
     """
     try:
@@ -89,7 +89,7 @@ def _of_local_cluster() -> Path | None:
 
 
 def _of_run() -> Path | None:
-    """The kubeconfig of the newest `tfjob run` that goes on, if no other cluster is asked for."""
+    """The kubeconfig of the newest `tfjob run` that is up, if no other cluster is asked for."""
     found = None if os.environ.get("KUBECONFIG") else running_run()
     if found is None:
         return None

@@ -27,7 +27,8 @@ class KeptRun(msgspec.Struct, frozen=True):
     @property
     def state(self) -> str:
         if self.record.outcome:
-            return self.record.outcome
+            up = ", cluster up" if self.record.has_cluster else ""
+            return f"{self.record.outcome}{up}"
         if self.record.is_elsewhere:
             return f"runs on host {self.record.host}"
         return "running" if self.record.is_running else "killed"
@@ -94,16 +95,16 @@ def prune(parent: Path, *, keep: int = KEPT) -> None:
     A run of another machine that was killed looks as if it went on; that machine removes it.
     """
     for each in kept_runs(parent)[keep:]:
-        if not each.record.is_running and not each.record.is_elsewhere:
+        if not each.record.has_cluster and not each.record.is_elsewhere:
             shutil.rmtree(each.path, ignore_errors=True)
 
 
 def running_run() -> KeptRun | None:
-    """The newest run that goes on now and whose cluster answers on this machine.
+    """The newest run whose cluster is up on this machine.
 
     A kubeconfig can name commands to execute, so nobody else may have written any of it.
     """
-    runs = (each for each in kept_runs() if each.record.is_running and each.record.kubeconfig)
+    runs = (each for each in kept_runs() if each.record.has_cluster and each.record.kubeconfig)
     return next(filter(_is_own, runs), None)
 
 

@@ -29,6 +29,8 @@ _BUFFER_LIMIT: Final = 1024 * 1024
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A run; `outcome` is empty while it runs, or if it was killed.
 
+    With `keeps_cluster`, its process keeps the cluster up although the job has ended.
+
     Several machines may share the folder, and `process` means something only on its own `host`
     since its `boot`.
     """
@@ -43,17 +45,27 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str = ""
     finished: str = ""
     outcome: str = ""
+    keeps_cluster: bool = False
 
     @property
     def is_running(self) -> bool:
         """Whether it goes on, on this machine."""
-        return not self.outcome and self._is_of_this_boot and self.process.is_alive()
+        return not self.outcome and self._has_process
+
+    @property
+    def has_cluster(self) -> bool:
+        """Whether its cluster is up on this machine."""
+        return self.is_running or (self.keeps_cluster and self._has_process)
 
     @property
     def is_elsewhere(self) -> bool:
         """Whether only another machine can say if it goes on."""
         is_other = self.host != socket.gethostname()
         return not self.outcome and is_other and not self.is_running
+
+    @property
+    def _has_process(self) -> bool:
+        return self._is_of_this_boot and self.process.is_alive()
 
     @property
     def _is_of_this_boot(self) -> bool:
@@ -128,11 +140,14 @@ class RunFolder:
         except OSError as error:
             self._lose(error)
 
-    def finish(self, outcome: str, *, now: datetime) -> None:
-        """Write what is left, and how the run ended."""
+    def finish(self, outcome: str, *, now: datetime, keeps_cluster: bool = False) -> None:
+        """Write what is left, how the run ended, and whether the cluster stays up."""
         self.flush()
         self._record = msgspec.structs.replace(
-            self._record, outcome=outcome, finished=time.render(now)
+            self._record,
+            outcome=outcome,
+            finished=time.render(now),
+            keeps_cluster=keeps_cluster,
         )
         try:
             self._save()

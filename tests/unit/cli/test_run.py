@@ -258,9 +258,9 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
-            pid = int(_line(process, r"\] pid (\d+)"))
+            pid = int(line_of(process, r"\] pid (\d+)"))
             process.send_signal(signal.SIGINT)
-            _line(process, "(Ctrl-C kills them now)")
+            line_of(process, "(Ctrl-C kills them now)")
             if times == 2:
                 process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=PATIENCE)
@@ -301,14 +301,14 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file, "--data", str(tmp_path / "data")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
-            _line(process, "(worker-0: Running)")
+            line_of(process, "(worker-0: Running)")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             gate.touch()
-            _line(process, "(jobs wait until there is space on that disk)")
+            line_of(process, "(jobs wait until there is space on that disk)")
             free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
-            _line(process, "(can be written again)")
-            _line(process, "(succeeded: )")
+            line_of(process, "(can be written again)")
+            line_of(process, "(succeeded: )")
             assert process.wait(25) == 0
         finally:
             process.kill()
@@ -318,7 +318,7 @@ def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
     file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
-        _line(process, "(more)")
+        line_of(process, "(more)")
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(25) == 130
@@ -326,7 +326,7 @@ def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
         assert process.stderr.read() == "TFJob j: the output was closed, so the job was ended\n"
 
 
-def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
+def line_of(process: "subprocess.Popen[str]", pattern: str) -> str:
     assert process.stdout is not None
     for line in process.stdout:
         found = re.search(pattern, line)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tfjob.local.node.process import ProcessIdentity
 from tfjob.sdk import kept_runs
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.kept_runs import find_run, prune, running_run
@@ -81,6 +82,20 @@ def test_the_newest_run_that_goes_on_is_the_current_one(parent: Path) -> None:
     found = running_run()
     assert found is not None
     assert found.record.job == "b"
+
+
+def test_a_cluster_that_is_kept_after_its_job_is_found(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(parent, "mnist", minute=0, is_over=False)
+    made.finish("failed", now=NOW, keeps_cluster=True)
+    found = running_run()
+    assert found is not None
+    assert (found.path, found.state) == (made.path, "failed, cluster up")
+    prune(parent, keep=0)
+    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda _: False)
+    assert running_run() is None
+    assert find_run("mnist").state == "failed"
 
 
 @pytest.mark.parametrize("place", ["runs", "run", "cluster"])
