@@ -149,6 +149,7 @@ async def _run(
             data = Path(stack.enter_context(folder))
         interrupts = stack.enter_context(Interrupts())
         python = python_choice.choose(arguments.python, os.environ)
+        overcommit = node_arguments.overcommit(arguments)
         cluster = LocalCluster(
             data,
             workdir=_folder_of(arguments.file),
@@ -156,7 +157,7 @@ async def _run(
             environ=os.environ,
             backoff=RESTART_BACKOFF,
             python=python.path,
-            overcommit=node_arguments.overcommit(arguments),
+            overcommit=overcommit,
             has_real_mounts=arguments.real_mounts,
         )
         stack.enter_context(logging_to(data))
@@ -164,7 +165,7 @@ async def _run(
             connected = Cluster(api=cluster.api, namespace="default")
             created = await apply_all(connected, manifests, job=job.document.value)
             print(f"python: {python}", flush=True)
-            if size := size_text(job, cluster.allocatable, fits=arguments.fit):
+            if size := size_text(job, cluster.allocatable, overcommit):
                 print(size, flush=True)
             options = _follow_options(arguments, python=str(python.path))
             kept = _kept_run(created.name, arguments, kubeconfig=cluster.kubeconfig)

@@ -7,6 +7,7 @@ from tfjob.core.job import Job
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Form, Quantity
 from tfjob.k8s.resource_usage import ZERO
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.resource_fit import GPU, sum_of
 from tfjob.sdk.job_documents import CheckedDocument
 
@@ -35,7 +36,7 @@ def fit_text(job: Job, allocatable: Amounts) -> str:
     return f"--fit: the requests for {_listed(found)} are ignored{shared}"
 
 
-def excess_text(job: Job, allocatable: Amounts) -> str:
+def excess_text(job: Job, allocatable: Amounts, *, shares_gpus: bool = False) -> str:
     """Which replicas cannot start here, ever or all at once; empty if they can."""
     for each in job.replicas:
         found = excess([each.template], allocatable)
@@ -45,6 +46,8 @@ def excess_text(job: Job, allocatable: Amounts) -> str:
                 " all the same"
             )
     found = excess(_templates(job), allocatable)
+    if shares_gpus:
+        found.pop(GPU, None)
     if not found:
         return ""
     return (
@@ -53,12 +56,14 @@ def excess_text(job: Job, allocatable: Amounts) -> str:
     )
 
 
-def size_text(checked: CheckedDocument, allocatable: Amounts, *, fits: bool) -> str:
-    """What a person should know about the size of a checked job, with or without `--fit`."""
+def size_text(checked: CheckedDocument, allocatable: Amounts, overcommit: Overcommit) -> str:
+    """What a person should know about the size of a checked job on this machine."""
     job = checked.decode()
     if not isinstance(job, Job):
         return ""
-    return fit_text(job, allocatable) if fits else excess_text(job, allocatable)
+    if overcommit.requests:
+        return fit_text(job, allocatable)
+    return excess_text(job, allocatable, shares_gpus=overcommit.gpus)
 
 
 def amount_text(amount: Quantity) -> str:

@@ -95,9 +95,21 @@ def test_what_a_running_cluster_cannot_change_is_refused(
     assert f"is up already, so {flags[0]} would have no effect" in done.err
 
 
-def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+def make_large(file: Path) -> None:
     large = "resources: {requests: {cpu: 4000}}, command:"
     file.write_text(file.read_text().replace("command:", large))
+
+
+def test_a_large_job_is_told_what_it_waits_for_in_the_background(
+    data: str, file: Path, command: Command
+) -> None:
+    make_large(file)
+    started = command("run", str(file), "--detach", "--data", data)
+    assert "a worker requests 4k cpu (this machine has " in started.out
+
+
+def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+    make_large(file)
     started = command("run", str(file), "--detach", "--data", data, "--fit")
     assert "--fit: the requests for 4k cpu (this machine has " in started.out
     followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")

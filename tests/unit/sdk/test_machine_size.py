@@ -39,6 +39,14 @@ def test_replicas_that_fit_one_by_one_wait_for_each_other() -> None:
     )
 
 
+def test_shared_gpus_are_not_waited_for() -> None:
+    waiting = "all replicas together request 4 nvidia.com/gpu (this machine has 2): those that do"
+    assert excess_text(job(limits={"nvidia.com/gpu": 2}), WITH_GPUS).startswith(waiting)
+    assert excess_text(job(limits={"nvidia.com/gpu": 2}), WITH_GPUS, shares_gpus=True) == ""
+    large = excess_text(job(limits={"nvidia.com/gpu": 3}), WITH_GPUS, shares_gpus=True)
+    assert large.startswith("a worker requests 3 nvidia.com/gpu (this machine has 2) and never")
+
+
 def test_a_replica_that_never_fits_is_named() -> None:
     large = job(requests={"memory": "64Gi"}, limits={"nvidia.com/gpu": 8})
     assert excess_text(large, SMALL) == (

@@ -19,6 +19,7 @@ from tfjob.k8s.resource_usage import ZERO
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.overcommit import ANNOTATION as OVERCOMMIT
 from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.resource_fit import GPU
 from tfjob.local.node.restart_policy import Backoff
@@ -144,7 +145,10 @@ def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
         "metadata": {
             "name": settings.name,
             "labels": labels,
-            "annotations": {DATA_FOLDER: str(settings.data)},
+            "annotations": {
+                DATA_FOLDER: str(settings.data),
+                OVERCOMMIT: settings.overcommit.annotation,
+            },
         },
         "status": {
             "capacity": dict(settings.allocatable),
