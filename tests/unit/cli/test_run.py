@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.job_files import written
 from tests.support.other_jobs import old_job, training_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
@@ -32,12 +33,6 @@ def job(*command: str, name: str = "j", policy: Json | None = None, **replica: A
         "metadata": {"name": name},
         "spec": {"runPolicy": policy or {}, "tfReplicaSpecs": {"Worker": {**worker, **replica}}},
     }
-
-
-def written(folder: Path, *documents: Json) -> str:
-    path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump_all(documents))
-    return str(path)
 
 
 def test_success_is_zero_and_nothing_is_left(

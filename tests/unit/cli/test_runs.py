@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.job_files import written
 from tests.support.patience import PATIENCE
 from tests.unit.cli.conftest import Command
-from tests.unit.cli.test_run import job, line_of, written
+from tests.unit.cli.test_run import job, line_of
 from tfjob.sdk import kept_runs
 from tfjob.sdk.run_folder import RunFolder
 
