@@ -250,7 +250,7 @@ def test_a_process_of_another_user_exists_where_there_is_no_proc(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which boot it is")
 def test_the_boot_has_an_id() -> None:
-    assert uuid.UUID(boot_id())
+    assert uuid.UUID(boot_id()).version == 4
 
 
 def test_sweep_without_carriers_returns_at_once() -> None:
