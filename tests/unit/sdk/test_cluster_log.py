@@ -29,5 +29,5 @@ def test_a_log_that_cannot_be_written_is_lost_in_silence(
     with logging_to(tmp_path):
         monkeypatch.setattr(logging.StreamHandler, "flush", full)
         logging.getLogger("part").warning("lost")
-        monkeypatch.undo()
+    monkeypatch.undo()
     assert capsys.readouterr() == ("", "")
