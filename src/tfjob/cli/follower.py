@@ -155,7 +155,6 @@ class Follower:
             await self._logs.drain(ended)
             drained |= ended
         self._print_conditions()
-        self._show(is_final=not self._options.keeps_cluster)
 
     def _ended_uids(self) -> set[str]:
         return {pod.metadata.uid for pod in self._pods.values() if pod.phase in ENDED_PHASES}
@@ -283,6 +282,8 @@ class Follower:
         self._screen.show(rows, state=self._found.state)
 
     def _finish(self) -> Outcome:
+        # Just before the verdict: until then, a pod that changes is shown as it is.
+        self._show(is_final=not self._options.keeps_cluster)
         succeeded = self._found.status.is_true(ConditionType.SUCCEEDED)
         failure = None if succeeded else (self._stored_failure() or self._failures.first())
         if failure is not None:

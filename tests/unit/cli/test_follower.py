@@ -17,6 +17,7 @@ from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
 from tfjob.cli.follower import Outcome
+from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.pager import Scope
@@ -204,6 +205,28 @@ async def test_no_line_comes_after_the_verdict(tmp_path: Path, *, is_interrupted
             await play.end("Succeeded", "well done")
         await following
     assert play.screen.logs == play.screen.logs_at_verdict
+
+
+async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = ReplicaLogs.close
+
+    async def close_while_a_pod_changes(logs: ReplicaLogs) -> None:
+        play.follower._show()
+        await close(logs)
+
+    monkeypatch.setattr(ReplicaLogs, "close", close_while_a_pod_changes)
+    at_verdict: list[str] = []
+    monkeypatch.setattr(
+        play.screen, "verdict", lambda *_, **__: at_verdict.extend(play.screen.rows)
+    )
+    following = play.begin()
+    await play.pod(0, running())
+    await play.screen.until("worker-0 Running")
+    await play.end("Succeeded", "well done")
+    assert await following is Outcome.SUCCEEDED
+    assert at_verdict == ["worker-0 Stopped the job has ended"]
 
 
 async def test_an_interrupted_job_that_cannot_be_deleted_ends_all_the_same(
