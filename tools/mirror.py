@@ -40,7 +40,7 @@ SUITES: Mapping[str, str] = {
 # Long modules without a test file of their name, and the file that tests each.
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
-    "sdk/job_diagnosis": "tests/unit/cli/test_explain.py",
+    "sdk/explanation": "tests/unit/cli/test_explain.py",
     "core/completion": "tests/unit/core/test_reconcile.py",
     "dialects/base": "tests/unit/dialects/test_registry.py",
     "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",

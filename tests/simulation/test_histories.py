@@ -21,6 +21,18 @@ def test_no_history_breaks_a_law(first: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(14737, id="a scale-down during a group restart"),
+        pytest.param(14739, id="an orphan is adopted while a resumption is stored"),
+        pytest.param(14975, id="a success that another leader stored before the first create"),
+    ],
+)
+def test_a_rare_history_breaks_no_law(seed: int) -> None:
+    assert broken_by(seed) == []
+
+
+@pytest.mark.parametrize(
     ("name", "first"),
     [
         ("counted-again", 1),

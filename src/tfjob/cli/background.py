@@ -66,8 +66,13 @@ def start(data: Path, options: Sequence[str]) -> str:
         path.unlink(missing_ok=True)
         raise
     path.replace(data / _OUTPUT)
+    return f"{text.partition(READY)[0]}{READY} `{_down(data)}`"
+
+
+def _down(data: Path) -> str:
+    """The command that stops the cluster on this folder."""
     place = "" if data == default_folder() else f" --data {data}"
-    return f"{text.partition(READY)[0]}{READY} `tfjob local down{place}`"
+    return f"tfjob local down{place}"
 
 
 def _output_when_up(pid: int, path: Path) -> str:
@@ -125,7 +130,7 @@ def _refuse_what_comes_too_late(data: Path, arguments: argparse.Namespace) -> No
         flags = " and ".join(given)
         raise TFJobError(
             f"the local cluster on {data} is up already, so {flags} would have no effect",
-            remedy=f"omit {flags}, or run `tfjob local down` first",
+            remedy=f"omit {flags}, or run `{_down(data)}` first",
         )
 
 

@@ -16,6 +16,7 @@ from tfjob.client.http import Api
 from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster, readable
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.kept_runs import running_run
+from tfjob.sdk.run_folder import RunRecord
 
 
 class CommandError(TFJobError):
@@ -49,8 +50,9 @@ def run(
 ) -> int:
     """Call `work` with a connection; print any error as one message on stderr.
 
-    With `includes_runs` the cluster of a `tfjob run` that is up may be used. Commands that only
-    look at a job ask for it: nothing should be changed there by mistake.
+    With `includes_runs` the cluster of a `tfjob run` that is up may be used, and the namespace of
+    its job. Commands that only look at a job ask for it: nothing should be changed there by
+    mistake.
     """
     try:
         with printed_warnings():
@@ -67,11 +69,14 @@ async def _connected(
     includes_runs: bool,
 ) -> int:
     path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
+    its_namespace = ""
     if path is None and not arguments.context:
-        path = _of_local_cluster() or (_of_run() if includes_runs else None)
+        path = _of_local_cluster()
+        if path is None and includes_runs and (run := _of_run()) is not None:
+            path, its_namespace = Path(run.kubeconfig), run.namespace
     config = load(path, context=arguments.context)
     everywhere = getattr(arguments, "all_namespaces", False)
-    namespace = None if everywhere else arguments.namespace or config.namespace
+    namespace = None if everywhere else arguments.namespace or its_namespace or config.namespace
     async with Api(config) as api:
         try:
             return await work(Cluster(api=api, namespace=namespace))
@@ -88,10 +93,10 @@ def _of_local_cluster() -> Path | None:
     return path
 
 
-def _of_run() -> Path | None:
-    """The kubeconfig of the newest `tfjob run` that is up, if no other cluster is asked for."""
+def _of_run() -> RunRecord | None:
+    """The record of the newest `tfjob run` that is up, if no other cluster is asked for."""
     found = None if os.environ.get("KUBECONFIG") else running_run()
     if found is None:
         return None
     sys.stderr.write(f"using the cluster of {found.record.name}; --kubeconfig chooses another\n")
-    return Path(found.record.kubeconfig)
+    return found.record

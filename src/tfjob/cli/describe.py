@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from tfjob.cli import cluster, job_arguments, printing, tensorboard, why_deleted
@@ -12,9 +12,10 @@ from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.condition_text import condition_text, reason_of, silence_of, state_of
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.job_diagnosis import explained
+from tfjob.sdk.explanation import explained
 from tfjob.sdk.job_events import JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.template_changes import changed_templates
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
         pods = await jobs.pods_of(connected, found)
         board = await tensorboard.address_of(connected, found)
         why = explained(found, pods, events, now=datetime.now(tz=UTC)).sentence
-        sys.stdout.write("\n".join(_lines(found, pods, events, board=board, why=why)) + "\n")
+        facts = {
+            "Why": why,
+            "Template": "; ".join(await changed_templates(connected, found)),
+            "TensorBoard": board,
+        }
+        sys.stdout.write("\n".join(_lines(found, pods, events, facts)) + "\n")
         return 0
 
     return cluster.run(arguments, work, includes_runs=True)
@@ -51,10 +57,10 @@ def _print_why(found: ClusterJob, pod: str, events: Sequence[JobEvent]) -> int:
 
 
 def _lines(
-    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str, why: str
+    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], facts: Mapping[str, str]
 ) -> Iterator[str]:
     now = datetime.now(tz=UTC)
-    for name, value in _head(found, now, board=board, why=why):
+    for name, value in _head(found, now, facts):
         if value:
             yield f"{name + ':':<13}{printing.plain_line(value)}"
     yield from _section("Conditions", _conditions(found, now))
@@ -62,19 +68,20 @@ def _lines(
     yield from _section("Events", _event_table(found, events, now))
 
 
-def _head(found: ClusterJob, now: datetime, *, board: str, why: str) -> Iterator[tuple[str, str]]:
+def _head(found: ClusterJob, now: datetime, facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     status = found.status
     yield "Name", found.name
     yield "Namespace", found.namespace
     yield "API", f"{found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
     yield "State", state_of(found) or f"none yet: {silence_of(found)}"
     yield "Reason", reason_of(found)
-    yield "Why", why
+    yield "Why", facts["Why"]
+    yield "Template", facts["Template"]
     yield "Replicas", jobs.replicas_text(found) or "unknown: the spec is invalid"
     yield "Age", printing.age(found.created, now)
     yield "Started", time.render(status.start_time) if status.start_time else ""
     yield "Finished", time.render(status.completion_time) if status.completion_time else ""
-    yield "TensorBoard", board
+    yield "TensorBoard", facts["TensorBoard"]
 
 
 def _section(title: str, body: str) -> Iterator[str]:

@@ -9,13 +9,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
 from tfjob.cli import cluster, job_arguments
 from tfjob.cli.cluster import CommandError
+from tfjob.cli.terminal_settings import kept_settings
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.local.node.process import kill_marked
 from tfjob.local.node.translate import with_local_paths
@@ -23,8 +24,9 @@ from tfjob.sdk.connection import Cluster
 from tfjob.sdk.replica_process import ReplicaProcess, find_process
 
 _WORD: Final = "--word"
+_STDIN: Final = 0
 _KEYS: Final = (signal.SIGINT, signal.SIGQUIT)
-_PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP)
+_PASSED_ON: Final = {each: each for each in (signal.SIGTERM, signal.SIGHUP)}
 _POLL_INTERVAL: Final = 0.2
 _CANNOT_START: Final = 126
 _NOT_FOUND: Final = 127
@@ -68,8 +70,17 @@ def run(arguments: argparse.Namespace) -> int:
     return run_beside(arguments, words=arguments.words or ())
 
 
-def run_beside(arguments: argparse.Namespace, *, words: Sequence[str], greeting: str = "") -> int:
-    """Run these words beside the replica; the greeting names it, and is printed before."""
+def run_beside(
+    arguments: argparse.Namespace,
+    *,
+    words: Sequence[str],
+    greeting: str = "",
+    passed_on: Mapping[signal.Signals, signal.Signals] = _PASSED_ON,
+) -> int:
+    """Run these words beside the replica; the greeting names it, and is printed before.
+
+    `passed_on` says as what the command gets the signals that are sent to this process.
+    """
     found: list[ReplicaProcess] = []
 
     async def work(connected: Cluster) -> int:
@@ -87,10 +98,18 @@ def run_beside(arguments: argparse.Namespace, *, words: Sequence[str], greeting:
         return code
     if greeting:
         sys.stderr.write(greeting.format(replica=found[0].replica.title) + "\n")
-    return _execute(found[0], words)
+    restore = kept_settings(_STDIN)
+    try:
+        return _execute(found[0], words, passed_on)
+    finally:
+        restore()
 
 
-def _execute(process: ReplicaProcess, words: Sequence[str]) -> int:
+def _execute(
+    process: ReplicaProcess,
+    words: Sequence[str],
+    passed_on: Mapping[signal.Signals, signal.Signals],
+) -> int:
     """Run the command until it or the replica ends; returns the exit code."""
     container = process.container
     terminal = {name: os.environ[name] for name in _FROM_THE_TERMINAL if name in os.environ}
@@ -110,21 +129,28 @@ def _execute(process: ReplicaProcess, words: Sequence[str]) -> int:
         why = getattr(error, "strerror", None) or str(error)
         sys.stderr.write(f"error: {what}: {why} in {process.replica.title}\n")
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
-    with _signals_left_to(child):
+    with _signals_left_to(child, passed_on):
         return _wait(child, process)
 
 
 @contextmanager
-def _signals_left_to(child: "subprocess.Popen[bytes]") -> Iterator[None]:
+def _signals_left_to(
+    child: "subprocess.Popen[bytes]", passed_on: Mapping[signal.Signals, signal.Signals]
+) -> Iterator[None]:
     """Keys such as Ctrl-C reach the child by the terminal, other signals are passed on."""
     handlers: dict[signal.Signals, Any] = dict.fromkeys(_KEYS, signal.SIG_IGN)
-    handlers |= dict.fromkeys(_PASSED_ON, lambda got, _: child.send_signal(got))
+    for number, wanted in passed_on.items():
+        handlers[number] = partial(_pass_on, child, wanted)
     before = {number: signal.signal(number, each) for number, each in handlers.items()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _pass_on(child: "subprocess.Popen[bytes]", wanted: signal.Signals, *_: object) -> None:
+    child.send_signal(wanted)
 
 
 def _wait(child: "subprocess.Popen[bytes]", process: ReplicaProcess) -> int:

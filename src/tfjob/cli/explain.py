@@ -17,10 +17,11 @@ from tfjob.k8s import time
 from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.explanation import Explanation, evidence, explain, joined
 from tfjob.sdk.job_activity import ReplicaActivity
-from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
 from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.template_changes import changed_templates
 
 _MAX_EVENTS: Final = 10
 _BETWEEN: Final = 1
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:
-            lines = [*_lines(found, told, events), *_activity(told.activity)]
+            changed = _section("Template", await changed_templates(connected, found))
+            lines = [*_lines(found, told, events), *changed, *_activity(told.activity)]
             sys.stdout.write("\n".join(lines) + "\n")
         return 0
 

@@ -19,7 +19,7 @@ class LiveScreen(Screen, Protocol):
         """Leave the terminal as it was."""
 
     def unprinted(self) -> Sequence[LogLine]:
-        """The lines that wait to be printed, each once."""
+        """All lines that wait to be printed, also those that a choice or a pause hides."""
 
 
 class GuardedScreen:

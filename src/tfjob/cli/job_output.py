@@ -87,7 +87,7 @@ def row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
     now = datetime.now(tz=UTC)
     cells = [
         found.name,
-        found.state,
+        f"{found.state} (no replicas)".lstrip() if jobs.is_empty(found) else found.state,
         jobs.active_text(found),
         str(found.status.restarts),
         jobs.replicas_text(found),

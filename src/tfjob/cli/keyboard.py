@@ -6,11 +6,12 @@ Ctrl-C and Ctrl-Z keep their meaning. The terminal's settings are restored at th
 import asyncio
 import os
 import re
-import termios
 import tty
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
+
+from tfjob.cli import terminal_settings
 
 UP: Final = "up"
 DOWN: Final = "down"
@@ -48,11 +49,11 @@ def keyboard(fd: int, press: Callable[[str], None]) -> Iterator[Callable[[], Non
 
     Without a terminal, or in the background of a shell, no key is read and None is yielded.
     """
-    if not _is_ours(fd):
+    if not terminal_settings.is_ours(fd):
         yield None
         return
     loop = asyncio.get_running_loop()
-    before = termios.tcgetattr(fd)
+    restore = terminal_settings.kept_settings(fd)
 
     def read() -> None:
         try:
@@ -64,12 +65,6 @@ def keyboard(fd: int, press: Callable[[str], None]) -> Iterator[Callable[[], Non
         for key in keys(data.decode(errors="ignore")):
             press(key)
 
-    def restore() -> None:
-        # In the background of a shell, changing the terminal would stop this process.
-        if _is_ours(fd):
-            with suppress(termios.error):  # the terminal is gone
-                termios.tcsetattr(fd, termios.TCSADRAIN, before)
-
     tty.setcbreak(fd)
     loop.add_reader(fd, read)
     try:
@@ -77,10 +72,3 @@ def keyboard(fd: int, press: Callable[[str], None]) -> Iterator[Callable[[], Non
     finally:
         loop.remove_reader(fd)
         restore()
-
-
-def _is_ours(fd: int) -> bool:
-    try:
-        return os.isatty(fd) and os.tcgetpgrp(fd) == os.getpgrp()
-    except OSError:
-        return False

@@ -90,9 +90,7 @@ class TerminalScreen:
         self._live.stop()
 
     def unprinted(self) -> Sequence[LogLine]:
-        """The lines that wait to be printed, each once."""
-        self._view.is_paused = False
-        return self._view.take()
+        return self._view.unprinted()
 
     def message(self, text: str) -> None:
         self._print_lines()
@@ -174,6 +172,7 @@ class TerminalScreen:
     def _print_recent(self, title: str) -> None:
         self._console.rule(escape(plain_line(title)), style="dim")
         self._print(self._view.recent(self._console.size.height))
+        self._view.printed()
 
     def _stop(self) -> None:
         """Print what is left and the panel in its final state, below which only text follows."""
@@ -187,10 +186,13 @@ class TerminalScreen:
         self._live.stop()
 
     def _print_lines(self) -> None:
-        skipped = 0 if self._view.is_paused else self._view.skipped
-        if skipped:
+        if self._view.is_paused:
+            return
+        if self._view.skipped:
+            skipped = self._view.skipped
             self._console.print(f"[dim]… {skipped} lines were skipped in the pause[/]")
-        self._print(self._view.take())
+        self._print(self._view.ready())
+        self._view.printed()
 
     def _print(self, lines: Sequence[LogLine]) -> None:
         if lines:

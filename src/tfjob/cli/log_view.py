@@ -25,7 +25,7 @@ class LogView:
         self.search = ""
         self.is_paused = False
         self.skipped = 0
-        """Lines that a pause was too long for, since the last call of `take`."""
+        """Lines that a pause was too long for, and that nobody was told of yet."""
 
     @property
     def waiting(self) -> int:
@@ -39,20 +39,24 @@ class LogView:
             self._pending.popleft()
             self.skipped += 1
 
-    def take(self) -> list[LogLine]:
-        """The chosen lines that arrived since the last call; none during a pause."""
-        if self.is_paused:
-            return []
-        lines = list(filter(self._filter(), self._pending))
-        self._pending.clear()
-        self.skipped = 0
-        return lines
+    def ready(self) -> list[LogLine]:
+        """The chosen lines that wait to be printed; none during a pause."""
+        return [] if self.is_paused else list(filter(self._filter(), self._pending))
+
+    def unprinted(self) -> list[LogLine]:
+        """All lines that wait, whatever is chosen, also during a pause."""
+        return list(self._pending)
 
     def recent(self, count: int) -> list[LogLine]:
         """The newest of the chosen lines, including those that were printed before."""
-        self._pending.clear()
         lines = list(filter(self._filter(), self._kept))
         return lines[len(lines) - min(count, len(lines)) :]
+
+    def printed(self) -> None:
+        """No line waits any longer. Called after printing, which may fail."""
+        self._pending.clear()
+        if not self.is_paused:
+            self.skipped = 0
 
     def _filter(self) -> Callable[[LogLine], bool] | None:
         replica, wanted = self.replica, self.search.casefold()

@@ -18,13 +18,12 @@ from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.manager import dialect_flags
 from tfjob.sdk import documents
+from tfjob.sdk.exported_objects import for_new_cluster
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.yaml_text import as_yaml
 
 _POD_GROUP_VERSION = "v1alpha2"
 """What Kubernetes 1.36 serves: a plan has no cluster to ask."""
-_DELETION_FIELDS = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
-"""Fields of an object that is being deleted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,15 +96,14 @@ def _plan_one(checked: CheckedDocument, settings: Settings) -> int:
 
 
 def as_new(manifest: Manifest) -> Manifest:
-    """The job as it is on creation, even if the file holds one that has already run.
+    """The job as it would be created, even if the file holds one that has already run.
 
-    A `generateName` is completed with five times x.
+    What the API server or the operator chooses for a new job is a row of x: the end of a
+    `generateName`, and the RuntimeId of an exported TfJob.
     """
-    metadata = {
-        key: value for key, value in manifest["metadata"].items() if key not in _DELETION_FIELDS
-    }
+    new = for_new_cluster(manifest)
+    metadata = new["metadata"]
     name = metadata.get("name") or f"{metadata['generateName']}xxxxx"
-    new = {key: value for key, value in manifest.items() if key != "status"}
     return {**new, "metadata": {**metadata, "name": name}}
 
 

@@ -16,7 +16,7 @@ from tfjob.cli.preflight_checks import Finding, Subject, Verdict, findings
 from tfjob.cli.printing import plain, plain_line
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
-from tfjob.sdk import documents, jobs
+from tfjob.sdk import documents, jobs, submission
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_documents import CheckedDocument, check_all, fault_report
 
@@ -68,10 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _subject(checked: CheckedDocument, namespace: str) -> Subject:
     assert checked.dialect is not None  # noqa: S101 - a document without faults has one
-    value = checked.document.value
-    metadata = value["metadata"]
-    place = str(metadata.get("namespace") or namespace)
-    manifest = {**value, "metadata": {**metadata, "namespace": place}}
+    manifest = submission.placed(checked.document.value, namespace)
+    metadata = manifest["metadata"]
+    place = str(metadata["namespace"])
     job = checked.dialect.decode(as_new(manifest), Settings())
     made = list(planned(job)) if isinstance(job, Job) else []
     pods = [_as_pod(each) for each in made if each["kind"] in {"Pod", "Job"}]

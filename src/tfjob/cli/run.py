@@ -168,7 +168,7 @@ async def _run(
             if size := size_text(job, cluster.allocatable, overcommit):
                 print(size, flush=True)
             options = _follow_options(arguments, python=str(python.path))
-            kept = _kept_run(created.name, arguments, kubeconfig=cluster.kubeconfig)
+            kept = _kept_run(created, arguments, kubeconfig=cluster.kubeconfig)
             outcome = await _follow(
                 cluster,
                 created,
@@ -198,12 +198,19 @@ def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOpti
     )
 
 
-def _kept_run(job: str, arguments: argparse.Namespace, *, kubeconfig: Path) -> RunFolder | None:
+def _kept_run(
+    job: jobs.ClusterJob, arguments: argparse.Namespace, *, kubeconfig: Path
+) -> RunFolder | None:
     """The folder that keeps this run; None, and a line that says why, if it cannot be made."""
     parent = runs_folder()
     try:
         kept = RunFolder.create(
-            parent, job=job, file=arguments.file, now=datetime.now(UTC), kubeconfig=kubeconfig
+            parent,
+            job=job.name,
+            file=arguments.file,
+            now=datetime.now(UTC),
+            kubeconfig=kubeconfig,
+            namespace=job.namespace,
         )
     except OSError as error:
         print(f"logs: not kept: {parent}: {error.strerror}", flush=True)

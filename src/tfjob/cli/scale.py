@@ -1,7 +1,4 @@
-"""`tfjob scale JOB --replicas N`: change the number of workers of a running job.
-
-It uses the job's scale subresource, as `kubectl scale` does.
-"""
+"""`tfjob scale JOB --replicas N`: change the number of workers of a running job."""
 
 import argparse
 import sys

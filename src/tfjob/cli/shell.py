@@ -2,11 +2,14 @@
 
 import argparse
 import os
+import signal
 from typing import Final
 
 from tfjob.cli import exec  # noqa: A004 - the command of that name
 
 _DEFAULT: Final = "/bin/sh"
+_PASSED_ON: Final = dict.fromkeys((signal.SIGTERM, signal.SIGHUP), signal.SIGHUP)
+"""An interactive shell ignores SIGTERM."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,4 +28,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     shell = os.environ.get("SHELL") or _DEFAULT
     greeting = f"{shell} beside {{replica}}; `exit` leaves it"
-    return exec.run_beside(arguments, words=[shell], greeting=greeting)
+    return exec.run_beside(arguments, words=[shell], greeting=greeting, passed_on=_PASSED_ON)

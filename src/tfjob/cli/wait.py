@@ -12,7 +12,7 @@ from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobTimeoutError
-from tfjob.sdk.job_diagnosis import sentence
+from tfjob.sdk.explanation import sentence
 from tfjob.sdk.jobs import ClusterJob
 from tfjob.sdk.waiting import until
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             return TIMED_OUT
         return _told(found)
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, includes_runs=True)
 
 
 def _told(found: ClusterJob) -> int:

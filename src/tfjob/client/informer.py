@@ -1,7 +1,8 @@
 """Informer: keeps a store in sync with a collection and reports each change.
 
-Only the watch updates the store; the operator's own writes arrive like those of any other client.
-Listeners get the old and the new object.
+Lists, resumed watches and 410 Gone are handled in `watch.py`. Only the watch updates the store; the
+operator's own writes arrive like those of any other client. Listeners get the old and the new
+object.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from tfjob.client.watch_codec import Changed, Deleted, Event, HasMetadata, Key, 
 T = TypeVar("T", bound=HasMetadata)
 
 
-class Session(Protocol[T]):
+class EventSource(Protocol[T]):
     """A source of watch events."""
 
     def events(self) -> AsyncGenerator[Event[T]]: ...
@@ -28,12 +29,12 @@ class Informer(Generic[T]):
 
     def __init__(
         self,
-        session: Session[T],
+        source: EventSource[T],
         *,
         store: Store[T],
         on_change: Callable[[T | None, T | None], None],
     ) -> None:
-        self._session = session
+        self._source = source
         self._on_change = on_change
         self._progress = Progress()
         self._interner = Interner()
@@ -42,7 +43,7 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Watch forever; `has_synced` is set once the store holds the whole collection."""
-        async with aclosing(self._session.events()) as events:
+        async with aclosing(self._source.events()) as events:
             async for event in events:
                 self._apply(event)
 

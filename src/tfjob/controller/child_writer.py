@@ -42,7 +42,7 @@ from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Create, Delete, Plan, Release, Update
+from tfjob.core.plan import ChildKind, Create, Delete, FinalizerRemoval, Plan, Update
 from tfjob.k8s.meta import ObjectMeta
 
 _WITHOUT_EVENT: Final = frozenset({ChildKind.POD_GROUP})
@@ -80,11 +80,11 @@ class ChildWriter:
         )
         await self._run_all(writes, [partial(writes.update, each) for each in plan.updates])
         deletes = [partial(writes.delete, each) for each in plan.deletes]
-        releases = [partial(writes.release, each) for each in plan.releases]
+        removals = [partial(writes.remove_finalizer, each) for each in plan.finalizer_removals]
         creates = self._due_creates(writes, job, plan.creates) if isinstance(job, Job) else {}
         async with asyncio.TaskGroup() as group:
-            if deletes or releases:
-                group.create_task(self._run_all(writes, [*deletes, *releases]))
+            if deletes or removals:
+                group.create_task(self._run_all(writes, [*deletes, *removals]))
             for child_group, each in creates.items():
                 group.create_task(self._slow_start(writes, child_group, each))
         writes.report.has_more = bool(writes.remaining)
@@ -116,9 +116,9 @@ class ChildWriter:
                 claimed += 1
         return claimed, errors
 
-    async def release_stray(self, pods: Sequence[ObjectMeta], *, job_path: str) -> list[ApiError]:
-        """Remove the result finalizer of pods whose job the server does not have."""
-        return await held_pods.release_stray(self._api, pods, pool=self._pool, job_path=job_path)
+    async def free_stray(self, pods: Sequence[ObjectMeta], *, job_path: str) -> list[ApiError]:
+        """Remove the finalizers of pods whose job the server does not have."""
+        return await held_pods.free_stray(self._api, pods, pool=self._pool, job_path=job_path)
 
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""
@@ -306,10 +306,10 @@ class _ChildWrites:
             rule=delete.rule,
         )
 
-    async def release(self, release: Release) -> None:
+    async def remove_finalizer(self, removal: FinalizerRemoval) -> None:
         """Remove a finalizer of a pod whose end is stored or no longer matters."""
         try:
-            left = await held_pods.release(self._api, self.namespace, release)
+            left = await held_pods.remove_finalizer(self._api, self.namespace, removal)
         except ApiError as error:
             self.report.errors.append(error)
             return

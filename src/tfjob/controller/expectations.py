@@ -68,8 +68,8 @@ class Expectations:
 
 
 class CreatedHere:
-    """Jobs that were created while this process was the synced leader. No other process has
-    worked on them, so the informers hold all of their children."""
+    """Jobs that were created while this process was the synced leader, and of which it has seen
+    no pods. No other process should have worked on them."""
 
     def __init__(self) -> None:
         self._uids: set[str] = set()

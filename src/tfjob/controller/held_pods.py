@@ -17,7 +17,7 @@ from tfjob.client.watch_codec import Key
 from tfjob.controller import controller_refs
 from tfjob.core import queue_group, result_finalizer
 from tfjob.core.job import FINALIZER
-from tfjob.core.plan import Release
+from tfjob.core.plan import FinalizerRemoval
 from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
 from tfjob.k8s.meta import ObjectMeta
 
@@ -52,12 +52,12 @@ def is_held(meta: ObjectMeta) -> bool:
     return result_finalizer.is_held(meta) or queue_group.is_queued(meta)
 
 
-def releasable(meta: ObjectMeta) -> list[Release]:
+def removable_finalizers(meta: ObjectMeta) -> list[FinalizerRemoval]:
     """The finalizers that a stray pod need not have: that of a queue only if it is deleted."""
     found = [FINALIZER] if result_finalizer.is_held(meta) else []
     if queue_group.is_queued(meta) and meta.is_terminating:
         found.append(QUEUE_FINALIZER)
-    return [Release(name=meta.name, uid=meta.uid, finalizer=each) for each in found]
+    return [FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=each) for each in found]
 
 
 def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
@@ -70,16 +70,18 @@ def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
     return meta.controller_uid != job
 
 
-async def release_stray(
+async def free_stray(
     api: Api, pods: Sequence[ObjectMeta], *, pool: FairSemaphore, job_path: str
 ) -> list[ApiError]:
-    """Release pods that seem to be stray, unless the server has their job; returns the errors."""
+    """Remove the finalizers of pods that seem to be stray, unless the server has their job.
+
+    Returns the errors."""
     errors: list[ApiError] = []
 
-    async def release_one(meta: ObjectMeta) -> None:
+    async def remove_all(meta: ObjectMeta) -> None:
         try:
-            for each in releasable(meta):
-                await release(api, meta.namespace, each)
+            for each in removable_finalizers(meta):
+                await remove_finalizer(api, meta.namespace, each)
         except ApiError as error:
             errors.append(error)
         except NotLeadingError:
@@ -89,16 +91,18 @@ async def release_stray(
     async with asyncio.TaskGroup() as group:
         for each in pods:
             if is_stray(each, job=job):
-                work = pool.run(job_path, partial(release_one, each), tenant=each.namespace)
+                work = pool.run(job_path, partial(remove_all, each), tenant=each.namespace)
                 group.create_task(work)
     return errors
 
 
-async def release(api: Api, namespace: str, release: Release) -> PartialObjectMetadata | None:
+async def remove_finalizer(
+    api: Api, namespace: str, removal: FinalizerRemoval
+) -> PartialObjectMetadata | None:
     """Remove a finalizer from a pod; None if there is no such pod."""
-    removed = {"$deleteFromPrimitiveList/finalizers": [release.finalizer]}
-    body = {"metadata": {"uid": release.uid, **removed}}
-    path, kind = PODS.item(release.name, namespace), PartialObjectMetadata
+    removed = {"$deleteFromPrimitiveList/finalizers": [removal.finalizer]}
+    body = {"metadata": {"uid": removal.uid, **removed}}
+    path, kind = PODS.item(removal.name, namespace), PartialObjectMetadata
     try:
         return await api.patch(path, body, decode=kind, content_type=STRATEGIC_PATCH)
     except (NotFound, Conflict):

@@ -1,9 +1,10 @@
-"""The only place that decides to defer, batch or skip work.
+"""The only place that defers a status or an event, or batches and skips reconciles.
 
 Guarantees: a job's first status is never deferred, and is written before queued creates. A status
-is deferred only if nothing but Running or an active count changed, for at most `status_delay`. The
-end or deletion of a child is handled at once. An event waits at most `event_delay`. The state kept
-here may be dropped at any time without changing a result. With pacing off, nothing is deferred.
+is deferred only if nothing but Running or an active count changed, or a diagnosis is over, for at
+most `status_delay`. The end or deletion of a child is handled at once. An event waits at most
+`event_delay`. The state kept here may be dropped at any time without changing a result. With pacing
+off, nothing is deferred.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -30,7 +31,7 @@ BATCH_WINDOW: Final = 0.1
 """Seconds that a routine child change waits for others, so that one reconcile handles them all."""
 BATCH_WINDOW_STARTING: Final = 1.5
 """The same under load, for a pod that starts while other pods of its job are pending or being
-created. With the delay of the status, Running is shown within 3.5 seconds."""
+created. With the delay of the status, Running is shown within 4.5 seconds."""
 BATCH_WINDOW_CREATED: Final = 120.0
 """The same under load, for the creation of a child of a job in progress. Our own creates change
 no decision; the reconcile is a safeguard in case another client created the child."""
@@ -51,7 +52,7 @@ class PacingConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds, in seconds."""
 
     is_on: bool = True
-    status_delay: float = 2.0
+    status_delay: float = 3.0
     """The longest that a routine status is deferred under load."""
     event_delay: float = 120.0
     """The longest that an event is deferred in favour of other requests."""
@@ -297,7 +298,7 @@ def _is_deferrable(job: Job, plan: Plan) -> bool:
     before, after = job.status, plan.status
     if after is None or not before.conditions or plan.writes_status_first:
         return False
-    if plan.events or plan.restarts or job.policy.deadline is not None:
+    if plan.events or plan.replaced or job.policy.deadline is not None:
         return False
     if before.start_time != after.start_time or (
         _is_fully_running(job, after) and not _is_fully_running(job, before)

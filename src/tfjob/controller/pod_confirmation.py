@@ -49,7 +49,15 @@ class PodConfirmer:
         job = snapshot.job
         if isinstance(job, InvalidJob) or job.workload is not Workload.POD:
             return False
-        return not self._is_known(snapshot.stored)
+        return not self.is_known(snapshot.stored)
+
+    def is_known(self, stored: JobObject) -> bool:
+        """Whether the cached pods are not older than this version of the job.
+
+        Nobody has decided anything about a job without a status.
+        """
+        meta = stored.metadata
+        return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
 
     async def confirm(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the pods as the server has them now."""
@@ -67,7 +75,7 @@ class PodConfirmer:
     def status_stored(self, replaced: JobObject, version: str) -> None:
         """This process has stored a status over `replaced`, and nobody has come between."""
         uid = replaced.metadata.uid
-        if self._is_known(replaced):
+        if self.is_known(replaced):
             self._remember(uid, version)
         else:
             self.forget_job(uid)
@@ -83,11 +91,6 @@ class PodConfirmer:
         if len(self._versions) >= self._limit:
             del self._versions[next(iter(self._versions))]
         self._versions[uid] = version
-
-    def _is_known(self, stored: JobObject) -> bool:
-        """Nobody has decided anything about a job without a status."""
-        meta = stored.metadata
-        return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
 
     async def _pods(self, job: Job, cached: Sequence[Pod]) -> list[Pod]:
         """The job's pods. One that cannot be read keeps its last known state, as in the cache."""

@@ -27,7 +27,7 @@ from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
-from tfjob.core.reconcile import reconcile, with_releases
+from tfjob.core.reconcile import reconcile, with_finalizer_removals
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
@@ -64,7 +64,7 @@ class Reconciler:
         without that limit takes it."""
         stray = self._reader.stray_pods(key)
         path = self._status_writer.path_of(key)
-        errors = await self._child_writer.release_stray(stray, job_path=path) if stray else []
+        errors = await self._child_writer.free_stray(stray, job_path=path) if stray else []
         result = await self._reconcile(key, max_creates)
         result.errors += errors
         return result
@@ -78,6 +78,9 @@ class Reconciler:
             return Result(is_gone=True)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
+        if snapshot.children.pods:
+            # What is missing from now on may have run and been deleted.
+            self.created_here.discard(snapshot.stored.metadata.uid)
         claimed, refused = await self._claim(snapshot)
         if claimed or any(error.is_retryable for error in refused):
             return Result(retries_soon=True, errors=refused)
@@ -142,7 +145,7 @@ class Reconciler:
 
     def _fingerprint(self, snapshot: Snapshot, plan: Plan) -> int | None:
         """The children's fingerprint if the plan writes nothing but a status; None otherwise."""
-        if plan.has_effects or plan.events or plan.restarts:
+        if plan.has_effects or plan.events or plan.replaced:
             return None
         if not self._reader.is_covered_by_fingerprint(snapshot):
             return None
@@ -188,7 +191,7 @@ class Reconciler:
         run and been cleaned up after the job finished, and pods of a suspended job may belong to a
         run that another leader has resumed. The job informer has not seen either yet.
         """
-        if not _deletes_suspended(plan) and self.created_here.take(snapshot.stored.metadata.uid):
+        if not _deletes_suspended(plan) and self._is_untouched(snapshot.stored):
             return snapshot, plan
         fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
@@ -197,6 +200,11 @@ class Reconciler:
             return snapshot, plan
         rechecked, plan = await self._decide_on_confirmed(self._with_fresh_job(snapshot, fresh))
         return rechecked, msgspec.structs.replace(plan, deletes_job=False)
+
+    def _is_untouched(self, stored: JobObject) -> bool:
+        """Whether this process alone has followed the job, and it has had no pods yet."""
+        is_new = self.created_here.take(stored.metadata.uid)
+        return is_new and self._pod_confirmer.is_known(stored)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
@@ -241,7 +249,7 @@ class Reconciler:
         job, children, now = snapshot.job, snapshot.children, self._now()
         if isinstance(job, InvalidJob):
             plan = reject(job, children=children, now=now)
-            return with_releases(plan, job=job, children=children)
+            return with_finalizer_removals(plan, job=job, children=children)
         return reconcile(job=job, children=children, now=now)
 
     async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
@@ -309,8 +317,8 @@ class Reconciler:
             self._metrics.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )
-        if plan.restarts:
-            self._metrics.restarted(namespace, replicas=plan.restarts)
+        if plan.replaced:
+            self._metrics.restarted(namespace, replicas=plan.replaced)
         return result
 
     def _observe_first_status(self, snapshot: Snapshot, written: WriteResult) -> None:

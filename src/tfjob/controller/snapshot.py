@@ -18,7 +18,7 @@ from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.decoded_jobs import DecodedJobs
-from tfjob.controller.held_pods import HeldPods, is_stray, releasable
+from tfjob.controller.held_pods import HeldPods, is_stray, removable_finalizers
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
@@ -139,7 +139,7 @@ class SnapshotReader:
         uid = None if job is None else job.metadata.uid
         pods = map(self.stores.pods.get, self.stores.held_pods.of(key))
         metas = [pod.metadata for pod in pods if pod is not None]
-        return [meta for meta in metas if is_stray(meta, job=uid) and releasable(meta)]
+        return [meta for meta in metas if is_stray(meta, job=uid) and removable_finalizers(meta)]
 
     def fingerprint(self, stored: JobObject) -> int:
         """A hash of the versions of all pods and services that belong to or name the job."""

@@ -25,15 +25,15 @@ def deletes_after_completion(
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
-    limit: Rule | None,
+    ended_by: Rule | None,
 ) -> list[Delete]:
     """The children of a finished job to delete.
 
-    `ended` are the UIDs of the pods and batch Jobs that no longer run. With a `limit`, the rule
-    that ended the job early, all others are deleted whatever the policy. A service is deleted with
-    the pod or batch Job whose name it has.
+    `ended` are the UIDs of the pods and batch Jobs that no longer run. If a limit
+    ended the job early (`ended_by`), all others are deleted whatever the policy, and the limit is
+    the reason. A service is deleted with the pod or batch Job whose name it has.
     """
-    if policy is CleanPolicy.NONE and limit is None:
+    if policy is CleanPolicy.NONE and ended_by is None:
         return []
     is_all = policy is CleanPolicy.ALL
     deleted_pods = [pod.metadata for pod in pods if is_all or pod.metadata.uid not in ended]
@@ -47,7 +47,7 @@ def deletes_after_completion(
         for service in services
         if service.name in deleted or (deletes_orphans and service.name not in kept)
     ]
-    rule = limit or Rule.CLEAN_POD_POLICY
+    rule = ended_by or Rule.CLEAN_POD_POLICY
     deletes = [
         *deletes_of(ChildKind.POD, deleted_pods, rule=rule),
         *deletes_of(ChildKind.SERVICE, deleted_services, rule=rule),
@@ -57,8 +57,10 @@ def deletes_after_completion(
 
 
 def _by_policy(delete: Delete) -> Delete:
+    """What had ended before is deleted by the policy, not by the limit."""
     return msgspec.structs.replace(delete, rule=Rule.CLEAN_POD_POLICY)
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:
+    """When a finished job is deleted; `completion.reconcile_finished` does so."""
     return None if completion is None or ttl is None else time.add(completion, ttl)

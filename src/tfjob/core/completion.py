@@ -126,7 +126,7 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         jobs=children.jobs,
         services=[service.metadata for service in replica_services(builder.job, children)],
         ended=ended_uids(builder.job, children, observed),
-        limit=_RULES.get(builder.status.limit_reached),
+        ended_by=_RULES.get(builder.status.limit_reached),
     )
     since = builder.status.completion_time
     deletes = orderly_end.due(builder, children, selected, since=since)

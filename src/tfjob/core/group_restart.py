@@ -107,9 +107,10 @@ def waiting(
 ) -> tuple[AbstractSet[str], list[datetime]]:
     """The incidents whose group cannot be created yet, and the ends of their delays.
 
-    A group waits for the old pods of its members, and for a member whose restart is delayed.
+    A group waits for the old pods of its members, even of those that the job no longer has, and
+    for a member whose restart is delayed.
     """
-    keys: set[str] = set()
+    keys = _incidents_of_surplus(observed, status) if observed.surplus_pods else set()
     moments: list[datetime] = []
     for instance in _recorded(observed, status):
         stored = status.of(instance.replica.type)
@@ -127,6 +128,19 @@ def waiting(
             keys.add(last.incident)
             moments.append(moment)
     return keys, moments
+
+
+def _incidents_of_surplus(observed: ObservedState, status: JobStatus) -> set[str]:
+    """The incidents whose group had members that were scaled down, and whose pods still exist."""
+    uids = {
+        pod.metadata.uid for pod in observed.surplus_pods if not queue_group.is_kept_by_queue(pod)
+    }
+    return {
+        record.incident
+        for stored in status.replicas.values()
+        for record in stored.records
+        if record.incident and record.uid in uids and record.index not in stored.completed
+    }
 
 
 def _recorded(observed: ObservedState, status: JobStatus) -> Iterator[ReplicaInstance]:

@@ -98,7 +98,7 @@ def _deletes(children: Children) -> tuple[Delete, ...]:
             *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
             *(each.metadata.uid for each in children.jobs if each.status.succeeded),
         },
-        limit=Rule.INVALID_SPEC,
+        ended_by=Rule.INVALID_SPEC,
     )
     return tuple(deletes)
 

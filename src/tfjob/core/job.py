@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.messages import Messages
 from tfjob.core.queue_spec import QueueSpec
@@ -53,25 +54,6 @@ class Recovery(StrEnum):
     """Those that TensorFlow couples to it are restarted with it at once, and do not count."""
     REPLICA = "Replica"
     """Each is judged by its exit code alone."""
-
-
-class ExitCodes(msgspec.Struct, frozen=True):
-    """Which exits of the training container are retryable."""
-
-    retryable: frozenset[int] = frozenset()
-    at_least: int | None = None
-    permanent: frozenset[int] = frozenset()
-    permanent_reasons: frozenset[str] = frozenset()
-    missing_is_retryable: bool = True
-
-    def is_retryable(self, code: int | None, *, reason: str = "") -> bool:
-        if reason in self.permanent_reasons:
-            return False
-        if code is None:
-            return self.missing_is_retryable
-        if code in self.permanent:
-            return False
-        return code in self.retryable or (self.at_least is not None and code >= self.at_least)
 
 
 class ServicePort(msgspec.Struct, frozen=True):

@@ -39,6 +39,12 @@ def is_backoff_limit_reached(
     is_restart_wanted: bool,
     has_new_failure: bool,
 ) -> bool:
+    """Whether the job fails.
+
+    With a limit of 0, any restart in place or new failure does it. Otherwise, once the limit is
+    used up: a restart in place, which the kubelet makes without asking, or a restart that is
+    wanted now.
+    """
     if limit is None:
         return False
     if limit == 0 and (restarts.in_place > 0 or has_new_failure):

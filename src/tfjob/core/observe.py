@@ -140,7 +140,7 @@ class ObservedState(msgspec.Struct, dict=True):
 
     instances: Mapping[str, Sequence[ReplicaInstance]]
     services: AbstractSet[str]
-    surplus_pods: Sequence[ObjectMeta]
+    surplus_pods: Sequence[Pod]
     surplus_services: Sequence[ObjectMeta]
 
     def all_instances(self) -> list[ReplicaInstance]:
@@ -164,14 +164,14 @@ class ObservedState(msgspec.Struct, dict=True):
 def observe(job: Job, children: Children) -> ObservedState:
     by_label = {replica.label: replica for replica in job.replicas}
     pods: dict[tuple[str, int], list[Pod]] = {}
-    surplus: list[ObjectMeta] = []
+    surplus: list[Pod] = []
     for pod in children.pods:
         key = replica_key(job, pod.metadata)
         if key is None:
             continue
         replica = by_label.get(key[0])
         if replica is None or key[1] >= replica.count:
-            surplus.append(pod.metadata)
+            surplus.append(pod)
         else:
             pods.setdefault((replica.type, key[1]), []).append(pod)
     batch_jobs = _batch_jobs(job, children.jobs, by_label)

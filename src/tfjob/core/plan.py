@@ -94,7 +94,7 @@ class Delete(msgspec.Struct, frozen=True):
     is_forced: bool = False
 
 
-class Release(msgspec.Struct, frozen=True):
+class FinalizerRemoval(msgspec.Struct, frozen=True):
     """One pod of which a finalizer is removed, with its UID as a precondition."""
 
     name: str
@@ -118,17 +118,18 @@ class Plan(msgspec.Struct, frozen=True):
     creates: Sequence[Create] = ()
     updates: Sequence[Update] = ()
     deletes: Sequence[Delete] = ()
-    releases: Sequence[Release] = ()
+    finalizer_removals: Sequence[FinalizerRemoval] = ()
     status: JobStatus | None = None
     events: Sequence[JobEvent] = ()
     requeue_at: datetime | None = None
-    restarts: int = 0
+    replaced: int = 0
+    """Pods whose replacement the status newly records, whether or not it counts as a restart."""
     deletes_job: bool = False
     writes_status_first: bool = False
 
     @property
     def changes_children(self) -> bool:
-        return bool(self.creates or self.updates or self.deletes or self.releases)
+        return bool(self.creates or self.updates or self.deletes or self.finalizer_removals)
 
     @property
     def has_effects(self) -> bool:

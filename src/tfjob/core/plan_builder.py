@@ -30,7 +30,7 @@ class PlanBuilder:
         self.updates: list[Update] = []
         self.deletes: list[Delete] = []
         self.events: list[JobEvent] = []
-        self.restarts = 0
+        self.replaced = 0
         self._requeues: list[datetime] = []
 
     @property
@@ -100,7 +100,7 @@ class PlanBuilder:
             status=changed,
             events=self.events,
             requeue_at=min(self._requeues, default=None),
-            restarts=self.restarts,
+            replaced=self.replaced,
             deletes_job=deletes_job,
             writes_status_first=changed is not None and self._writes_status_first(),
         )

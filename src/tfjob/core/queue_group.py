@@ -14,7 +14,7 @@ from tfjob.core import scale_down
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, replica_key
-from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
+from tfjob.core.plan import ChildKind, FinalizerRemoval, Plan, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.pod_state import has_ended
 from tfjob.core.queue_spec import FINALIZER, MARK, QueueSpec
@@ -33,8 +33,8 @@ def is_kept_by_queue(pod: Pod) -> bool:
     return is_queued(pod.metadata) and pod.metadata.is_terminating and has_ended(pod)
 
 
-def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
-    """The plan with the release of queued pods that are being deleted.
+def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan that also removes the finalizer of queued pods that are being deleted.
 
     The pods of a job that another controller manages are left to that controller.
     """
@@ -48,8 +48,12 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
         leaving = [meta for meta in leaving if meta.uid not in completed]
         if _is_thin(job, status, metas):
             leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
-    releases = [Release(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving]
-    return msgspec.structs.replace(plan, releases=[*plan.releases, *releases]) if releases else plan
+    if not leaving:
+        return plan
+    removals = [
+        FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving
+    ]
+    return msgspec.structs.replace(plan, finalizer_removals=[*plan.finalizer_removals, *removals])
 
 
 def _goes_on(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
@@ -89,17 +93,17 @@ def _is_thin(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
 
 
 def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
-    """Delete all pods of a group of another size; returns whether pods may be created now."""
+    """Delete all pods of a group of another size; returns whether there are any."""
     queue = builder.job.queue
     if queue is None:
-        return True
+        return False
     others = [pod.metadata for pod in children.pods if _is_of_another_group(pod, queue)]
     if not others:
-        return True
+        return False
     present = [meta for meta in others if not meta.is_terminating]
     scale_down.record_removed(builder, children, present)
     builder.deletes.extend(deletes_of(ChildKind.POD, present, rule=Rule.REQUEUED))
-    return False
+    return True
 
 
 def forget_completed(builder: PlanBuilder) -> None:

@@ -30,13 +30,13 @@ from tfjob.core.restart_replicas import ReplicaActions
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     """Plan what to create, update, delete and store for one job."""
     plan = _plan(job, children, now=now)
-    return with_releases(plan, job=job, children=children)
+    return with_finalizer_removals(plan, job=job, children=children)
 
 
-def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
     """The plan with the finalizers to remove from pods."""
-    plan = result_finalizer.with_releases(plan, job=job, children=children)
-    return queue_group.with_releases(plan, job=job, children=children)
+    plan = result_finalizer.with_finalizer_removals(plan, job=job, children=children)
+    return queue_group.with_finalizer_removals(plan, job=job, children=children)
 
 
 def _plan(job: Job, children: Children, *, now: datetime) -> Plan:
@@ -81,7 +81,7 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
     if not create_children.sync_pod_group(builder, children):
         _decide_without_group(builder, children, observed, actions)
         return
-    if not queue_group.requeue_if_resized(builder, children):
+    if queue_group.requeue_if_resized(builder, children):
         progress.update_counts(builder, observed)
         queue_group.forget_completed(builder)
         return

@@ -203,7 +203,7 @@ def _record(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions)
         restarts=stored.restarts + counted + in_place,
         records=records_after_replacement(new, stored=stored, now=builder.now),
     )
-    builder.restarts += sum(
+    builder.replaced += sum(
         instance.index in new and action in _RECORDED for instance, action in own
     )
 

@@ -9,7 +9,7 @@ import msgspec
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import FINALIZER, Job
 from tfjob.core.observe import Children, ReplicaInstance, observe
-from tfjob.core.plan import Plan, Release
+from tfjob.core.plan import FinalizerRemoval, Plan
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod
@@ -19,24 +19,24 @@ def is_held(meta: ObjectMeta) -> bool:
     return FINALIZER in meta.finalizers
 
 
-def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
-    """The plan with the pods to release, once the status of a valid job is stored."""
+def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan that also removes our finalizer, once the status of a valid job is stored."""
     held = [pod for pod in children.pods if is_held(pod.metadata)]
     if not held:
         return plan
     status = job.status if plan.status is None else plan.status
     awaited = _awaited(job, children, status=status) if isinstance(job, Job) else frozenset()
-    releases = [_release(pod) for pod in held if pod.metadata.uid not in awaited]
-    if not releases:
+    removals = [_removal(pod) for pod in held if pod.metadata.uid not in awaited]
+    if not removals:
         return plan
     # The server may refuse the status of an invalid job, whose results do not matter any more.
     waits = plan.status is not None and isinstance(job, Job)
     first = plan.writes_status_first or waits
-    return msgspec.structs.replace(plan, releases=releases, writes_status_first=first)
+    return msgspec.structs.replace(plan, finalizer_removals=removals, writes_status_first=first)
 
 
-def _release(pod: Pod) -> Release:
-    return Release(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
+def _removal(pod: Pod) -> FinalizerRemoval:
+    return FinalizerRemoval(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
 
 
 def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[str]:

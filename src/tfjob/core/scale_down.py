@@ -21,11 +21,12 @@ from tfjob.k8s.meta import ObjectMeta
 def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
     pods = [instance.pod for instance in observed.all_instances() if instance.is_obsolete]
     obsolete = [pod.metadata for pod in pods if pod is not None]
+    surplus = [pod.metadata for pod in observed.surplus_pods]
     services, rule = observed.surplus_services, Rule.SCALE_DOWN
-    builder.deletes.extend(deletes_of(ChildKind.POD, observed.surplus_pods, rule=rule))
+    builder.deletes.extend(deletes_of(ChildKind.POD, surplus, rule=rule))
     delete_superseded(builder, children, obsolete)
     builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=rule))
-    record_removed(builder, children, observed.surplus_pods)
+    record_removed(builder, children, surplus)
 
 
 def delete_superseded(

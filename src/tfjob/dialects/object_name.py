@@ -48,15 +48,21 @@ def read_name(reader: Reader, manifest: Mapping[str, Any]) -> ObjectName | None:
 
 
 def remedy_for_name(name: str, longest: int) -> str:
-    """Suggest a valid name close to the given one."""
+    """Suggest a valid name close to the given one.
+
+    A fault may name the limit of any label, while the job's own is lower: the remedy says why.
+    """
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
     legal = whole[:longest].strip("-")
     if not kept:
         return "use lower-case letters, digits and '-'"
+    if len(whole) <= longest:
+        return f"use a name such as {legal}"
+    limit = f"{longest} characters or less, since pod and service names are derived from it"
     if whole == name:
-        return f"shorten it to {longest} characters or less, for example {legal}"
-    return f"use a name such as {legal}"
+        return f"shorten it to {limit}, for example {legal}"
+    return f"use a name of {limit}, such as {legal}"
 
 
 def rules_of(schema: Schema) -> RuleTree:

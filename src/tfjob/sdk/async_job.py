@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.job_logs import LogLine, LogOptions
+from tfjob.sdk.job_logs import LogLine
 from tfjob.sdk.job_state import Reason, Status
 from tfjob.sdk.loop_thread import loop_thread
 from tfjob.sdk.waiting import State
@@ -21,8 +21,8 @@ class AsyncTFJob:
     def logs(
         self, *, follow: bool = True, replica: str | None = None, tail: int | None = None
     ) -> AsyncGenerator[LogLine, None]:
-        bound, options = self.job.bound, LogOptions(replica=replica, tail=tail)
-        return loop_thread().aiterate(lambda: bound.logs(options, follow=follow))
+        bound = self.job.bound
+        return loop_thread().aiterate(lambda: bound.logs(follow=follow, replica=replica, tail=tail))
 
     async def wait(
         self,

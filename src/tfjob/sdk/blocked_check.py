@@ -48,6 +48,7 @@ class BlockedCheck:
         self._cluster = cluster
         self._reason = ""
         self._since = 0.0
+        self._is_large = False
 
     async def __call__(self, found: ClusterJob) -> None:
         reason = await self._blocked(found)
@@ -55,9 +56,10 @@ class BlockedCheck:
         if reason != self._reason:
             self._reason, self._since = reason, now
         if reason and now - self._since >= _SETTLED_AFTER:
+            fit = ", or pass fit=True to the first run() of the program" if self._is_large else ""
             raise TFJobError(
                 f"{found.title} cannot run here: {reason}",
-                remedy="delete the job, and run a changed one",
+                remedy=f"delete the job, and run a changed one{fit}",
             )
 
     async def _blocked(self, found: ClusterJob) -> str:
@@ -67,12 +69,12 @@ class BlockedCheck:
             return ""
         pods = await jobs.pods_of(self._cluster, found)
         refusals = [] if pods else await self._refusals(found)
-        needs_size = any(is_unschedulable(pod) for pod in pods)
+        self._is_large = any(is_unschedulable(pod) for pod in pods)
         return blocked_reason(
             found,
             {jobs.replica_name(found, pod): pod for pod in pods},
             refusals=refusals,
-            allocatable=await allocatable_of(self._cluster) if needs_size else None,
+            allocatable=await allocatable_of(self._cluster) if self._is_large else None,
         )
 
     async def _refusals(self, found: ClusterJob) -> list[str]:

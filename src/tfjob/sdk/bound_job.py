@@ -19,7 +19,7 @@ from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobFailedError, TFJobError
-from tfjob.sdk.job_diagnosis import explain
+from tfjob.sdk.explanation import explain
 from tfjob.sdk.job_logs import LogLine, LogOptions
 from tfjob.sdk.job_state import Reason, Status
 from tfjob.sdk.jobs import ClusterJob
@@ -35,6 +35,11 @@ class BoundJob:
     async def refresh(self) -> ClusterJob:
         self.found = await job_lookup.refreshed(self._cluster, self.found)
         return self.found
+
+    @property
+    def known_status(self) -> Status:
+        """The state as last read."""
+        return Status.of(self.found)
 
     async def status(self) -> Status:
         return Status.of(await self.refresh())
@@ -60,7 +65,10 @@ class BoundJob:
         told, _ = await explain(self._cluster, await self.refresh())
         return Reason.of(self.found, told)
 
-    async def logs(self, options: LogOptions, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+    async def logs(
+        self, *, follow: bool, replica: str | None, tail: int | None
+    ) -> AsyncGenerator[LogLine, None]:
+        options = LogOptions(replica=replica, tail=tail)
         found = await self.refresh()
         if follow:
             lines = job_logs.followed(self._cluster, found, options, check=self._check())

@@ -1,4 +1,8 @@
-"""A job as a Python object: described by a manifest, then submitted, watched and changed."""
+"""A job as a Python object: described by a manifest, then submitted, watched and changed.
+
+Importing it is fast, so that importing tfjob is: what reads manifests is imported by the methods
+that need it, and what talks to a cluster comes with the job that is bound to one.
+"""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -7,21 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tfjob.sdk import documents
-from tfjob.sdk.bound_job import BoundJob
-from tfjob.sdk.documents import DocumentError
 from tfjob.sdk.errors import TFJobError
-from tfjob.sdk.exported_objects import for_new_cluster
-from tfjob.sdk.job_documents import check_all, fault_report
-from tfjob.sdk.job_logs import LogLine, LogOptions
-from tfjob.sdk.job_state import Reason, Status
 from tfjob.sdk.loop_thread import loop_thread
-from tfjob.sdk.submission import is_job
-from tfjob.sdk.waiting import State
-from tfjob.sdk.yaml_text import as_yaml
 
 if TYPE_CHECKING:
     from tfjob.sdk.async_job import AsyncTFJob
+    from tfjob.sdk.bound_job import BoundJob
+    from tfjob.sdk.job_logs import LogLine
+    from tfjob.sdk.job_state import Reason, Status
+    from tfjob.sdk.waiting import State
 
 
 class TFJob:
@@ -32,18 +30,22 @@ class TFJob:
 
     def __init__(self, objects: Sequence[dict[str, Any]]) -> None:
         """Take manifests, one of them a job; usually `from_yaml` or `run` does this."""
-        self.objects = _checked("".join(f"---\n{as_yaml(each)}" for each in objects), "the job")
+        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+
+        self.objects = job_objects.checked(objects)
         self._bound: BoundJob | None = None
 
     @classmethod
     def from_yaml(cls, source: str | PathLike[str]) -> Self:
         """Read a YAML text, or the file of a name without line breaks."""
+        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+
         if isinstance(source, str) and "\n" in source:
-            objects = _checked(source, "the YAML text")
+            objects = job_objects.parsed(source, "the YAML text")
         else:
             path = Path(source)
             try:
-                objects = _checked(path.read_text("utf-8-sig"), str(path))
+                objects = job_objects.parsed(path.read_text("utf-8-sig"), str(path))
             except OSError as error:
                 raise TFJobError(
                     f"{path}: cannot be read: {error.strerror}",
@@ -54,16 +56,20 @@ class TFJob:
         return cls(objects)
 
     @classmethod
-    def of(cls, bound: BoundJob) -> Self:
+    def of(cls, bound: "BoundJob") -> Self:
         """A job that is on a cluster."""
+        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+
         found = cls.__new__(cls)
-        found.objects = [for_new_cluster(bound.found.manifest)]
+        found.objects = job_objects.exported(bound.found.manifest)
         found.bind(bound)
         return found
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return next(each for each in self.objects if is_job(each))
+        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+
+        return job_objects.job_among(self.objects)
 
     @property
     def name(self) -> str:
@@ -80,24 +86,26 @@ class TFJob:
 
     def to_yaml(self) -> str:
         """All objects of the job, as files for `tfjob submit` and `kubectl apply` have them."""
-        return "---\n".join(as_yaml(for_new_cluster(each)) for each in self.objects)
+        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+
+        return job_objects.rendered(self.objects)
 
     @property
-    def status(self) -> Status:
+    def status(self) -> "Status":
         """The state now, read from the cluster."""
         return loop_thread().call(self.bound.status())
 
     def logs(
         self, *, follow: bool = True, replica: str | None = None, tail: int | None = None
-    ) -> Iterator[LogLine]:
+    ) -> "Iterator[LogLine]":
         """The log lines of all replicas, or of one such as `worker-0`.
 
         With `follow` it waits for pods that do not exist yet, and ends when the job has finished.
         """
-        bound, options = self.bound, LogOptions(replica=replica, tail=tail)
-        return loop_thread().iterate(lambda: bound.logs(options, follow=follow))
+        bound = self.bound
+        return loop_thread().iterate(lambda: bound.logs(follow=follow, replica=replica, tail=tail))
 
-    def wait(self, timeout: float | None = None, *, state: State = "finished") -> Status:
+    def wait(self, timeout: float | None = None, *, state: "State" = "finished") -> "Status":
         """Wait until the job has finished, or runs.
 
         Raises JobFailedError with the reason if it has failed, and JobTimeoutError after `timeout`
@@ -105,7 +113,7 @@ class TFJob:
         """
         return loop_thread().call(self.bound.wait(state, timeout))
 
-    def explain(self) -> Reason:
+    def explain(self) -> "Reason":
         """Why the job does not run or why it failed, and what to do about it."""
         return loop_thread().call(self.bound.explain())
 
@@ -131,19 +139,19 @@ class TFJob:
     @property
     def aio(self) -> "AsyncTFJob":
         """The same job for code that runs in an event loop."""
-        from tfjob.sdk.async_job import AsyncTFJob  # noqa: PLC0415 - each is made from the other
+        from tfjob.sdk.async_job import AsyncTFJob  # noqa: PLC0415 - slow to import
 
         return AsyncTFJob(self)
 
     @property
-    def bound(self) -> BoundJob:
+    def bound(self) -> "BoundJob":
         if self._bound is None:
             raise TFJobError(
                 f"job {self.name} is not on a cluster", remedy="submit it: connect().submit(job)"
             )
         return self._bound
 
-    def bind(self, bound: BoundJob) -> None:
+    def bind(self, bound: "BoundJob") -> None:
         """Attach the job to the one that was created from it."""
         self._bound = bound
 
@@ -171,7 +179,7 @@ class TFJob:
         """A table for notebooks. Names and messages are not trusted."""
         rows = [("job", self.name), ("namespace", self.namespace), ("state", self._state())]
         if self._bound is not None:
-            status = Status.of(self._bound.found)
+            status = self._bound.known_status
             rows += [
                 (kind, f"{each.active} of {each.wanted} active, {each.failed} failed")
                 for kind, each in status.replicas.items()
@@ -184,18 +192,4 @@ class TFJob:
 
     def _state(self) -> str:
         """The state as last read: showing an object must not fail or wait."""
-        return "not submitted" if self._bound is None else Status.of(self._bound.found).state
-
-
-def _checked(text: str, shown: str) -> list[dict[str, Any]]:
-    """The objects of a text with one valid job."""
-    try:
-        read = documents.parse(text, shown)
-    except DocumentError as error:
-        raise TFJobError(str(error)) from error
-    checked = check_all(read)
-    if faults := fault_report(checked):
-        raise TFJobError("\n".join(faults))
-    if len(checked) != 1:
-        raise TFJobError(f"{shown}: contains {len(checked)} jobs", remedy="exactly one is needed")
-    return [each.value for each in read]
+        return "not submitted" if self._bound is None else self._bound.known_status.state

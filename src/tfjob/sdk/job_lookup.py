@@ -74,12 +74,23 @@ async def find_all(cluster: Cluster, *, api: str | None = None, labels: str = ""
 
 
 async def refreshed(cluster: Cluster, found: ClusterJob) -> ClusterJob:
-    """The current state of the same job."""
+    """The current state of the same job, never of a later one of the same name."""
     try:
         answer = await cluster.api.get(found.path, decode=msgspec.Raw)
     except NotFound as error:
         raise TFJobError(f"{full_name(found)} was deleted") from error
-    return _read(found.dialect, answer)
+    current = _read(found.dialect, answer)
+    if current.job.owner.uid != found.job.owner.uid:
+        raise replaced(found)
+    return current
+
+
+def replaced(found: ClusterJob) -> TFJobError:
+    """The error of a job whose name now belongs to another one."""
+    return TFJobError(
+        f"{full_name(found)} was deleted, and another job was created under its name",
+        remedy="run the command again for the new job",
+    )
 
 
 def full_name(found: ClusterJob) -> str:

@@ -13,11 +13,10 @@ from tfjob.dialects.registry import DIALECTS
 from tfjob.sdk.code_place import CODE_FOLDER, CodePlace, claim_volume
 from tfjob.sdk.config_map import config_map_for, volume_for
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.launcher import REPLICA_OF
 from tfjob.sdk.program import LAUNCH_FOLDER, Program
 from tfjob.train import CHECKPOINTS
 
-REPLICA_OF: Final = "TFJOB_REPLICA_OF"
-"""The variable that tells a program which job it is a replica of."""
 CHECKPOINT_FOLDER: Final = "/tfjob/checkpoints"
 _GPU: Final = "nvidia.com/gpu"
 _MAX_STEM: Final = 30

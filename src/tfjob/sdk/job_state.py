@@ -9,7 +9,7 @@ import msgspec
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.status import ConditionType
 from tfjob.sdk.condition_text import condition_text
-from tfjob.sdk.job_diagnosis import Explanation
+from tfjob.sdk.explanation import Explanation
 from tfjob.sdk.jobs import ClusterJob
 
 

@@ -193,6 +193,14 @@ def _pod_spec(found: ClusterJob, kind: str) -> Mapping[str, Any]:
     return next(templates, {}).get("spec") or {}
 
 
+def is_empty(found: ClusterJob) -> bool:
+    """Whether the job has not finished and has no replicas, as after scaling down to 0.
+
+    Its conditions stay as they were: a job that ran is still Running.
+    """
+    return isinstance(found.job, Job) and not found.job.total and not found.status.is_finished
+
+
 def replicas_text(found: ClusterJob) -> str:
     """`1 chief, 2 ps, 4 worker`."""
     if isinstance(found.job, InvalidJob):

@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 LOADING = "TFJOB_LOADING"
 """The variable that is set while a replica loads its function."""
+REPLICA_OF = "TFJOB_REPLICA_OF"
+"""The variable that tells a program which job it is a replica of."""
 _HERE = Path(__file__).absolute().parent
 _MAIN = "__tfjob_main__"
 

@@ -1,8 +1,8 @@
 """A local cluster in a process of its own, for a program that runs jobs on this machine.
 
-It ends as soon as its standard input is written to or closed: by the program, or by the kernel when
-the program is killed. No replica outlives it. It prints one line of JSON when it is up or cannot
-start.
+The options of its node are its arguments. It ends as soon as its standard input is written to or
+closed: by the program, or by the kernel when the program is killed. No replica outlives it. It
+prints one line of JSON when it is up or cannot start.
 """
 
 import asyncio
@@ -10,32 +10,35 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from tfjob.local import stale_clusters
 from tfjob.local.cluster import LocalCluster
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.restart_policy import Backoff
 from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.jobs import stored_dialects
+from tfjob.sdk.local_process import FIT, SHARE_GPUS
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 RESTART_BACKOFF: Final = Backoff(base=1.0)
 """Shorter than a kubelet's: a person is waiting for the first restart."""
 
 
-def main() -> int:
+def main(options: Collection[str]) -> int:
     stale_clusters.remove(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX) as folder:
         try:
-            asyncio.run(_serve(Path(folder)))
+            asyncio.run(_serve(Path(folder), options))
         except STARTUP_ERRORS as error:
             _tell(error=startup_error_text(error, Path(folder)))
             return 1
     return 0
 
 
-async def _serve(folder: Path) -> None:
+async def _serve(folder: Path, options: Collection[str]) -> None:
     cluster = LocalCluster(
         folder,
         workdir=Path.cwd(),
@@ -43,6 +46,7 @@ async def _serve(folder: Path) -> None:
         environ=os.environ,
         backoff=RESTART_BACKOFF,
         python=Path(sys.executable),
+        overcommit=Overcommit(requests=FIT in options, gpus=SHARE_GPUS in options),
     )
     with logging_to(folder):
         async with cluster:
@@ -77,4 +81,4 @@ def _warn(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

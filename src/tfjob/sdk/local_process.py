@@ -20,10 +20,16 @@ _LOCK: Final = threading.Lock()
 _RUNNING: Final[dict[int, "LocalProcess"]] = {}
 
 
+FIT: Final = "fit"
+SHARE_GPUS: Final = "share_gpus"
+
+
 class LocalProcess:
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tfjob.sdk.local_host"],
+    def __init__(self, options: frozenset[str]) -> None:
+        self.options = options
+        """Those of `FIT` and `SHARE_GPUS` that the node was started with."""
+        self._process = subprocess.Popen(  # noqa: S603 - this program, and options of its own
+            [sys.executable, "-P", "-m", "tfjob.sdk.local_host", *sorted(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,  # without buffers, a forked child can close the pipes whatever threads do
@@ -67,11 +73,17 @@ class LocalProcess:
         )
 
 
-def local_process() -> LocalProcess:
-    """The local cluster of this process, started if there is none."""
+def local_process(options: frozenset[str] = frozenset()) -> LocalProcess:
+    """The local cluster of this process, started with these options if there is none."""
     with _LOCK:
         found = _RUNNING.get(os.getpid())
         if found is None or not found.is_alive:
-            found = _RUNNING[os.getpid()] = LocalProcess()
+            found = _RUNNING[os.getpid()] = LocalProcess(options)
             atexit.register(found.stop)
+        if missing := options - found.options:
+            given = " and ".join(f"{each}=True" for each in sorted(missing))
+            raise TFJobError(
+                f"the local cluster of this program is up already, so {given} would have no effect",
+                remedy="pass it to the first run() of the program, before any connect('local')",
+            )
         return found

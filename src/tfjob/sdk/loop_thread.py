@@ -12,8 +12,6 @@ from concurrent.futures import Future
 from contextlib import aclosing
 from typing import Any, Final, Generic, TypeVar
 
-from tfjob.sdk.connection import readable
-
 T = TypeVar("T")
 _BATCH: Final = 1000
 _LOCK: Final = threading.Lock()
@@ -114,6 +112,8 @@ async def _with_readable_errors(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await work
     except Exception as error:
+        from tfjob.sdk.connection import readable  # noqa: PLC0415 - slow to import
+
         found = readable(error)
         if found is error:
             raise

@@ -50,14 +50,15 @@ def excess_text(job: Job, allocatable: Amounts, *, shares_gpus: bool = False) ->
         found.pop(GPU, None)
     if not found:
         return ""
+    remedy = "--share-gpus or --fit" if set(found) == {GPU} else "--fit"
     return (
         f"all replicas together request {_listed(found)}: those that do not fit wait until others"
-        " end; --fit runs all at once"
+        f" end; {remedy} runs all at once"
     )
 
 
 def size_text(checked: CheckedDocument, allocatable: Amounts, overcommit: Overcommit) -> str:
-    """What a person should know about the size of a checked job on this machine."""
+    """What a person should know about the size of a checked job on a node of this kind."""
     job = checked.decode()
     if not isinstance(job, Job):
         return ""

@@ -5,22 +5,22 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfjob.sdk.client import LOCAL, Client, connect
-from tfjob.sdk.code_place import code_place
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.job_manifest import REPLICA_OF, Wanted, objects_for
-from tfjob.sdk.launcher import LOADING
-from tfjob.sdk.local_process import local_process
-from tfjob.sdk.program import Arguments, Train, program_for
+from tfjob.sdk.launcher import LOADING, REPLICA_OF
+from tfjob.sdk.local_process import FIT, SHARE_GPUS, local_process
+
+if TYPE_CHECKING:
+    from tfjob.sdk.program import Arguments, Train
 
 _LOCAL_CLIENTS: Final[dict[Path, Client]] = {}
 
 
 def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
-    train: Train,
+    train: "Train",
     *,
     workers: int = 1,
     ps: int = 0,
@@ -29,12 +29,14 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     gpus: int = 0,
     resources: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
-    args: Arguments = (),
+    args: "Arguments" = (),
     code: str | Path | None = ".",
     where: str | Client = LOCAL,
     image: str | None = None,
     checkpoints: str | Path | None = None,
     restarts: int = 0,
+    fit: bool = False,
+    share_gpus: bool = False,
     name: str | None = None,
     namespace: str | None = None,
 ) -> TFJob:
@@ -45,18 +47,22 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     keyword arguments. `gpus` are for the chief and each worker, `resources` for every replica.
     `code` is the folder in which the program runs. `where` is `local`, a context of the kubeconfig
     or a client; a cluster needs an `image`. With `restarts`, replicas that are killed start again,
-    that many times in all.
+    that many times in all. On this machine, `fit` ignores requests that it cannot meet, and
+    `share_gpus` lets replicas share its GPUs; both hold for all jobs of this program.
     """
+    # Slow to import, and only needed by programs that start a job.
+    from tfjob.sdk.code_place import code_place  # noqa: PLC0415
+    from tfjob.sdk.job_manifest import Wanted, objects_for  # noqa: PLC0415
+    from tfjob.sdk.program import program_for  # noqa: PLC0415
+
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
+    options = _options(fit=fit, share_gpus=share_gpus)
     if is_local:
         _refuse_a_job_in_a_job(train)
-    if not is_local and not image:
-        raise TFJobError(
-            f"a cluster needs an image, and none is named for {_title(train)}",
-            remedy="set image=…, such as image='tensorflow/tensorflow:2.21.0'",
-        )
+    else:
+        _refuse_on_a_cluster(train, image=image, options=options)
     place = code_place(code, is_local=is_local)
     wanted = Wanted(
         name=name,
@@ -71,16 +77,23 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     )
     job = TFJob(objects_for(wanted, program_for(train, args, place), place))
     if client is None:
-        client = _local_client() if is_local else connect(str(where))
+        client = _local_client(options) if is_local else connect(str(where))
+    elif options:
+        local_process(options)  # raises if its node was started without them
     client.submit(job)
     if is_local:
         atexit.register(_tell_if_unfinished, job, os.getpid())
     return job
 
 
-def _local_client() -> Client:
+def _options(*, fit: bool, share_gpus: bool) -> frozenset[str]:
+    given = {FIT: fit, SHARE_GPUS: share_gpus}
+    return frozenset(name for name, is_given in given.items() if is_given)
+
+
+def _local_client(options: frozenset[str]) -> Client:
     """One client for all jobs of this process on this machine."""
-    path = local_process().kubeconfig
+    path = local_process(options).kubeconfig
     if path not in _LOCAL_CLIENTS:
         _LOCAL_CLIENTS[path] = connect(LOCAL)
     return _LOCAL_CLIENTS[path]
@@ -101,11 +114,25 @@ def _tell_if_unfinished(job: TFJob, owner: int) -> None:
         )
 
 
-def _title(train: Train) -> str:
+def _title(train: "Train") -> str:
     return str(getattr(train, "__qualname__", train))
 
 
-def _refuse_a_job_in_a_job(train: Train) -> None:
+def _refuse_on_a_cluster(train: "Train", *, image: str | None, options: frozenset[str]) -> None:
+    if options:
+        given = " and ".join(f"{each}=True" for each in sorted(options))
+        raise TFJobError(
+            f"{given}: {_title(train)} runs on a cluster, whose scheduler counts requests",
+            remedy="omit it, or use where='local'",
+        )
+    if not image:
+        raise TFJobError(
+            f"a cluster needs an image, and none is named for {_title(train)}",
+            remedy="set image=…, such as image='tensorflow/tensorflow:2.21.0'",
+        )
+
+
+def _refuse_a_job_in_a_job(train: "Train") -> None:
     """A script that runs itself would start jobs without end."""
     job = os.environ.get(REPLICA_OF)
     if job:

@@ -43,6 +43,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     boot: str = ""
     kubeconfig: str = ""
+    namespace: str = ""
+    """Where the job is; empty in records of older versions."""
     finished: str = ""
     outcome: str = ""
     keeps_cluster: bool = False
@@ -93,7 +95,14 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, parent: Path, *, job: str, file: str, now: datetime, kubeconfig: Path | None = None
+        cls,
+        parent: Path,
+        *,
+        job: str,
+        file: str,
+        now: datetime,
+        kubeconfig: Path | None = None,
+        namespace: str = "",
     ) -> Self:
         """A new folder; raises OSError if it cannot be made."""
         stem = f"{safe_name(job)}-{now:%Y%m%d-%H%M%S}"
@@ -117,6 +126,7 @@ class RunFolder:
             host=socket.gethostname(),
             boot=boot_id(),
             kubeconfig=str(kubeconfig or ""),
+            namespace=namespace,
         )
         found = cls(parent / name, record, on_trouble=lambda _: None)
         found._save()

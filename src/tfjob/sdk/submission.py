@@ -4,11 +4,12 @@ A dry run of every object comes first, so that a fault creates nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import AlreadyExists, ApiError, NotFound
+from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import dialect_for
 from tfjob.sdk import job_lookup
@@ -24,6 +25,7 @@ MADE_FOR_JOB: Final = "tfjob.dev/made-for-job"
 
 
 class _Owned(msgspec.Struct, rename="camel"):
+    resource_version: str
     owner_references: list[dict[str, Any]] | None = None
 
 
@@ -36,6 +38,7 @@ class Created(msgspec.Struct, frozen=True):
 
     name: str
     title: str
+    uid: str = ""
     is_new: bool = True
 
 
@@ -85,14 +88,14 @@ async def create(cluster: Cluster, manifest: Manifest) -> Created:
             await _check_content(cluster, manifest)
         return Created(manifest["metadata"]["name"], title(manifest), is_new=False)
     named = {**manifest, "metadata": {**manifest["metadata"], "name": made.metadata.name}}
-    return Created(made.metadata.name, title(named))
+    return Created(made.metadata.name, title(named), made.metadata.uid)
 
 
 async def submit(cluster: Cluster, objects: Sequence[Manifest]) -> ClusterJob:
     """Create one job and the objects beside it; what was made for the job alone goes with it."""
     whole = [placed(each, cluster.one_namespace) for each in objects]
     await dry_run(cluster, whole)
-    made: list[Manifest] = []
+    made: dict[str, str] = {}
     job: ClusterJob | None = None
     try:
         for each in whole:
@@ -101,10 +104,11 @@ async def submit(cluster: Cluster, objects: Sequence[Manifest]) -> ClusterJob:
             if is_job(each):
                 job = await _read(cluster, named)
             elif created.is_new and is_own(each):
-                made.append(named)
+                made[_path(named)] = created.uid
     except BaseException:
-        for own in made:
-            await cluster.api.delete(_path(own))
+        for path, uid in made.items():
+            with suppress(NotFound, Conflict):  # it is gone, or another one has its name
+                await cluster.api.delete(path, uid=uid)
         raise
     if job is None:
         raise TFJobError("there is no job among the objects")
@@ -186,10 +190,13 @@ async def _add_owner(cluster: Cluster, manifest: Manifest, job: ClusterJob) -> N
         "uid": job.job.owner.uid,
     }
     path = _path(manifest)
-    found = await cluster.api.get(path, decode=_Object)
-    owners = [*(found.metadata.owner_references or ()), owner]
-    patch = {"metadata": {"ownerReferences": owners}}
-    await cluster.api.patch(path, patch, decode=PartialObjectMetadata)
+    while True:
+        found = (await cluster.api.get(path, decode=_Object)).metadata
+        owners = [*(found.owner_references or ()), owner]
+        change = {"resourceVersion": found.resource_version, "ownerReferences": owners}
+        with suppress(Conflict):  # it has changed since it was read
+            await cluster.api.patch(path, {"metadata": change}, decode=PartialObjectMetadata)
+            return
 
 
 def _path(manifest: Manifest) -> str:

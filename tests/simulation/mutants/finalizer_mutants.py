@@ -7,7 +7,7 @@ from tfjob.controller.snapshot import SnapshotReader
 from tfjob.core import pod_state, result_finalizer
 
 
-def _without_releases(_before: Any) -> Any:
+def _without_removals(_before: Any) -> Any:
     return lambda plan, **_facts: plan
 
 
@@ -20,7 +20,7 @@ MUTANTS = [
     Mutant(
         "never-released",
         "a pod whose end is stored keeps its finalizer",
-        [Patch(result_finalizer, "with_releases", _without_releases)],
+        [Patch(result_finalizer, "with_finalizer_removals", _without_removals)],
     ),
     Mutant(
         "stray-forgotten",

@@ -25,6 +25,7 @@ from tfjob.client.errors import (
     TooManyRequests,
     Transient,
 )
+from tfjob.dialects.kubeflow import api
 
 T = TypeVar("T")
 _READS: Final = frozenset({"get", "list"})
@@ -123,11 +124,12 @@ class ModelApi:
         return found
 
     async def list_page(self, path: str, *, decode: type[T], params: Any = None) -> T:
+        """The children of one job, by whose name the request is known."""
         (plural, namespace, _), _ = _parsed(f"{path}/")
         labels = dict(each.split("=") for each in params["labelSelector"].split(","))
         found: T = await self._send(
             "list",
-            (plural, namespace, ""),
+            (plural, namespace, labels[api.LABEL_JOB]),
             lambda: self._server.page(plural, namespace, labels),
             decode=decode,
         )

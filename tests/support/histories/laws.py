@@ -32,6 +32,8 @@ class Laws(Listener):
         self.broken: list[str] = []
         self.overlaps: list[int] = []
         """The steps at which two operators led at the same time."""
+        self._listed: dict[tuple[str, Key], int] = {}
+        """The steps at which operators last listed the pods of jobs."""
         self.holds_results = False
         """Every operator so far has put the result finalizer on the pods that decide."""
 
@@ -54,6 +56,8 @@ class Laws(Listener):
         plural = call.key[0]
         if call.verb == "get" and plural == JOBS:
             self._note_look(call)
+        elif call.verb == "list" and plural == PODS:
+            self._listed[call.operator, call.key[1:]] = self._truth.step
         elif call.verb == "create" and plural in _CHILDREN:
             self._check_create(call)
         elif call.verb == "delete":
@@ -66,7 +70,7 @@ class Laws(Listener):
     def observe(self, change: Change) -> None:
         self.recovery.observe(change)
         if change.key[0] == JOBS and change.new is not None and change.by:
-            self._check_status(change.new)
+            self._check_status(change.new, by=change.by)
         if change.key[0] == PODS and change.old is None and change.new is not None and change.by:
             self._check_only_one(change.new)
             self._check_not_done(change.new)
@@ -192,7 +196,7 @@ class Laws(Listener):
             return None
         return job
 
-    def _check_status(self, stored: Json) -> None:
+    def _check_status(self, stored: Json, *, by: str) -> None:
         job = self._truth.jobs[stored["metadata"]["uid"]]
         before, status = job.status, self._truth.decoded(stored)
         job.status = status
@@ -202,12 +206,15 @@ class Laws(Listener):
         except AssertionError:
             shown = [(each.type, each.status) for each in status.conditions]
             self._break(f"conditions of {job.name} are not legal: {shown}")
-        if before.is_true("Suspended") and not status.is_true("Suspended"):
-            job.resumed_at = self._truth.step
+        resumes = before.is_true("Suspended") and not status.is_true("Suspended")
+        if resumes:
+            # What joins the job after the list belongs to the run that the user asks for.
+            found = self._listed.get((by, (job.namespace, job.name)))
+            job.resumed_at = self._truth.step if found is None else found
             job.completed_at.clear()
         self._check_verdict(job, status)
         self._check_counts(job, before, status)
-        self._check_successes(job, before, status)
+        self._check_successes(job, before, status, resumes=resumes)
 
     def _check_verdict(self, job: JobFacts, status: JobStatus) -> None:
         ends = [kind for kind in ("Succeeded", "Failed") if status.is_true(kind)]
@@ -296,8 +303,9 @@ class Laws(Listener):
             if not any(is_lost(job, other) for other in others):
                 self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
 
-    def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
-        resumes = job.resumed_at == self._truth.step
+    def _check_successes(
+        self, job: JobFacts, before: JobStatus, status: JobStatus, *, resumes: bool
+    ) -> None:
         for kind, found in status.replicas.items():
             old = before.of(kind).completed
             if not resumes and old - found.completed:

@@ -69,7 +69,8 @@ class JobFacts(msgspec.Struct):
     gone_at: int = 0
     was_suspended: bool = False
     resumed_at: int = 0
-    """The step at which its last resumption was stored: what joined it before is of another run."""
+    """The step at which the pods were listed that its last resumption was decided on: what joined
+    it before is of another run."""
     recorded_uids: set[str] = msgspec.field(default_factory=set)
     """Pods of which the status has had a record."""
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)

@@ -61,7 +61,15 @@ class ThreadedApiServer:
             made = self.endpoint.request("PATCH", path, {"status": status})
         return made
 
-    def put_pod(self, job: Json, kind: str, *, index: int = 0, status: Json | None = None) -> None:
+    def put_pod(
+        self,
+        job: Json,
+        kind: str,
+        *,
+        index: int = 0,
+        status: Json | None = None,
+        container: Json | None = None,
+    ) -> None:
         """Create a pod of a job as the operator would, with the status that a node reports."""
         meta = job["metadata"]
         labels = {
@@ -80,7 +88,7 @@ class ThreadedApiServer:
         name = f"{meta['name']}-{kind}-{index}"
         body = {
             "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
-            "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
+            "spec": {"containers": [{"name": "tensorflow", "image": "x", **(container or {})}]},
         }
         self.endpoint.request("POST", PODS, body)
         self.endpoint.request("PATCH", f"{PODS}/{name}/status", {"status": status or running()})

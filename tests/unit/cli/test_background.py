@@ -93,6 +93,7 @@ def test_what_a_running_cluster_cannot_change_is_refused(
     done = command("run", str(file), "--detach", "--data", data, *flags)
     assert done.code == 2
     assert f"is up already, so {flags[0]} would have no effect" in done.err
+    assert f"or run `tfjob local down --data {data}` first" in done.err
 
 
 def make_large(file: Path) -> None:

@@ -196,7 +196,8 @@ CORPUS = {
         "",
         4,
         f'metadata.name: Invalid value: "{"a" * 80}": should match: must be no more than 63',
-        f"shorten it to 54 characters or less, for example {'a' * 54}",
+        "shorten it to 54 characters or less, since pod and service names are derived from it,"
+        f" for example {'a' * 54}",
         ("hello", "a" * 80),
     ),
     "tab": Bad(

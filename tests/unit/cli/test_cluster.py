@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.local_apiserver.serving import api_server_in_thread
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.conftest import Command
 from tfjob.cli import cluster
 from tfjob.cli.cluster import CommandError
 from tfjob.client.errors import Forbidden
@@ -115,3 +117,27 @@ def test_a_run_that_goes_on_is_used_only_by_commands_that_look(
         assert cluster.run(arguments(), seven) == 1
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "other"))
         assert cluster.run(arguments(), seven, includes_runs=True) == 1
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_commands_that_look_find_the_job_of_a_run_in_its_namespace(
+    tmp_path: Path, command: Command
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as up:
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+        up.endpoint.request("POST", "/api/v1/namespaces", space)
+        jobs = "/apis/kubeflow.org/v1/namespaces/team/tfjobs"
+        up.endpoint.request("POST", jobs, tfjob("W1", name="j"))
+        ended = {"type": "Succeeded", "status": "True", "message": "done"}
+        up.endpoint.request("PATCH", f"{jobs}/j/status", {"status": {"conditions": [ended]}})
+        RunFolder.create(
+            runs_folder(),
+            job="j",
+            file="job.yaml",
+            now=datetime(2026, 11, 17, tzinfo=UTC),
+            kubeconfig=up.kubeconfig,
+            namespace="team",
+        )
+        assert command("get", "-o", "name").out == "tfjobs.kubeflow.org/j\n"
+        assert command("wait", "j").out == "j: Succeeded: done\n"
+        assert command("wait", "j", "-n", "default").code == 1

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import yaml
 from tests.support.local_apiserver.serving import api_server_in_thread
 from tests.support.local_cluster import WHOLE, LocalCluster
 from tests.support.patience import PATIENCE
+from tests.support.terminal import Terminal
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob.cli.exec import rewrite
@@ -37,6 +39,19 @@ spec:
               env: [{{name: COLOUR, value: blue}}, {{name: FILE, value: /data/file}}]
               volumeMounts: [{{name: data, mountPath: /data}}]
           volumes: [{{name: data, emptyDir: {{}}}}]
+"""
+
+_RAW_SHELL = """
+import os, signal, tty
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as interactive shells do
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+if {has_own_group}:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+tty.setraw(0)
+os.kill(os.getppid(), signal.{signal_name})
+while True:
+    signal.pause()
 """
 
 
@@ -123,6 +138,23 @@ def test_the_command_has_the_terminal(cluster: LocalCluster) -> None:
     os.close(terminal)
     os.close(controller)
     assert done.returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("signal_name", "has_own_group"), [("SIGTERM", True), ("SIGHUP", True), ("SIGTERM", False)]
+)
+def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
+    cluster: LocalCluster, tmp_path: Path, signal_name: str, has_own_group: bool
+) -> None:
+    shell = tmp_path / "shell"
+    program = _RAW_SHELL.format(signal_name=signal_name, has_own_group=has_own_group)
+    shell.write_text(f"#!{sys.executable}\n{program}")
+    shell.chmod(0o700)
+    command = shlex.join(words(cluster, "shell", "two/worker-0"))
+    script = f'before=$(stty -g); {command}; code=$?; test "$before" = "$(stty -g)" && exit $code'
+    environ = {**os.environ, "SHELL": str(shell)}
+    with Terminal(["sh", "-c", script], columns=80, rows=24, environ=environ) as terminal:
+        assert terminal.until_exit() == 128 + signal.SIGHUP
 
 
 @pytest.mark.parametrize(

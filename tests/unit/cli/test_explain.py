@@ -12,7 +12,7 @@ from tests.support.tfjobs import tfjob
 from tfjob.cli.advice import GROUP
 from tfjob.cli.main import main
 from tfjob.dialects.job_annotations import RECOVERY
-from tfjob.sdk.job_diagnosis import KEYS
+from tfjob.sdk.explanation import KEYS
 
 EVENTS = "/api/v1/namespaces/default/events"
 STORED = {
@@ -178,6 +178,18 @@ def test_a_job_without_replicas_is_not_said_to_start(
     assert explained(cluster, capsys, "none")[0] == (
         "none: the job has no replicas, so nothing runs; set replicas to 1 or more."
     )
+
+
+def test_a_job_that_was_scaled_to_zero_is_not_said_to_run_again(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W0", name="idle"), ("Running", "it runs"))
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/idle/status"
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
+    first = explained(cluster, capsys, "idle")[0]
+    assert first.endswith("the job has no replicas, so nothing runs; set replicas to 1 or more.")
+    assert main(["describe", "idle", *cluster.flags]) == 0
+    assert "so nothing runs" in capsys.readouterr().out
 
 
 def test_the_json_has_the_published_keys(

@@ -34,6 +34,19 @@ def test_jobs_are_listed_by_name_with_their_newest_condition(
     assert "1 chief, 2 worker" in rows[1]
 
 
+def test_a_job_that_was_scaled_to_zero_is_shown_to_have_no_replicas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.put_job(tfjob("W2", name="idle"), ("Running", ""))
+        cluster.put_job(tfjob("W0", name="over"), ("Succeeded", ""))
+        assert main(["scale", "idle", "--replicas=0", *cluster.flags]) == 0
+        capsys.readouterr()
+        _, idle, over = got(cluster, capsys).splitlines()
+    assert "Running (no replicas)" in idle
+    assert "no replicas" not in over
+
+
 def test_all_namespaces_show_theirs(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

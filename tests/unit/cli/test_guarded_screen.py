@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tests.support.patience import PATIENCE
+from tfjob.cli import keyboard
 from tfjob.cli.guarded_screen import GuardedScreen
 from tfjob.cli.live_view import TerminalScreen, refresh_until_failed
 from tfjob.cli.run_output import PlainScreen, ReplicaRow
@@ -22,9 +23,9 @@ class View:
 
     def __init__(self) -> None:
         self.plain = io.StringIO()
-        console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
-        self.live = Live(console=console, auto_refresh=False)
-        self.screen = TerminalScreen(console, self.live, title="job")
+        self.console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
+        self.live = Live(console=self.console, auto_refresh=False)
+        self.screen = TerminalScreen(self.console, self.live, title="job")
         self.guarded = GuardedScreen(self.screen, PlainScreen(self.plain))
 
 
@@ -79,6 +80,27 @@ def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
     assert lines[0] == TOLD
     assert lines[1].startswith(shown)
     assert view.guarded.has_failed
+
+
+@pytest.mark.parametrize("keys", ["", " ", "a", "up", "/b\n"])
+def test_no_line_is_lost_that_the_view_fails_to_print(
+    view: View, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    view.guarded.show([ROW], state="Running")
+    with view.live:
+        for key in ["up"] if keys == "up" else keyboard.keys(keys):
+            view.screen.press(key)
+        view.guarded.log("worker-0", "before")
+        view.guarded.log("ps-0", "beside")
+        monkeypatch.setattr(view.console, "print", failing)
+        view.guarded.message("a word")
+        view.guarded.attempt(lambda: view.screen.press("a"))
+    assert view.plain.getvalue().splitlines() == [
+        TOLD,
+        "[worker-0] before",
+        "[ps-0] beside",
+        "a word",
+    ]
 
 
 def test_a_key_that_fails_does_not_end_the_view_in_silence(view: View) -> None:

@@ -6,7 +6,7 @@ import termios
 import pytest
 
 from tests.support.patience import PATIENCE
-from tfjob.cli import keyboard
+from tfjob.cli import keyboard, terminal_settings
 from tfjob.cli.keyboard import BACKSPACE, DOWN, ENTER, ESCAPE, UP, keys
 
 
@@ -40,7 +40,7 @@ async def test_keys_are_read_at_once_and_the_terminal_is_restored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     controller, terminal = pty.openpty()
-    monkeypatch.setattr(keyboard, "_is_ours", lambda _: True)  # it controls no session here
+    monkeypatch.setattr(terminal_settings, "is_ours", lambda _: True)  # it controls no session here
     pressed: asyncio.Queue[str] = asyncio.Queue()
     before = termios.tcgetattr(terminal)
     try:
@@ -54,28 +54,3 @@ async def test_keys_are_read_at_once_and_the_terminal_is_restored(
     finally:
         os.close(controller)
         os.close(terminal)
-
-
-async def test_a_terminal_that_is_gone_or_not_ours_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    controller, terminal = pty.openpty()
-    is_ours = True
-    monkeypatch.setattr(keyboard, "_is_ours", lambda _: is_ours)
-    try:
-        with keyboard.keyboard(terminal, lambda _: None) as restore:
-            assert restore is not None
-            is_ours = False
-            during = termios.tcgetattr(terminal)
-            restore()
-            assert termios.tcgetattr(terminal) == during
-            is_ours = True
-            os.close(controller)
-            monkeypatch.setattr(termios, "tcsetattr", _gone)
-            restore()
-    finally:
-        os.close(terminal)
-
-
-def _gone(*_: object) -> None:
-    raise termios.error(5, "Input/output error")

@@ -68,6 +68,20 @@ def test_job_that_has_run_already_is_planned_as_a_new_one(tmp_path: Path, comman
     assert len(children_of(new)) == 4
 
 
+def test_exported_job_is_planned_under_the_names_of_a_new_one(
+    tmp_path: Path, command: Command
+) -> None:
+    own = old_job("MASTER", name="j")
+    exported = {**own, "metadata": {"name": "j", "uid": "1", "resourceVersion": "7"}}
+    names = {
+        each["metadata"]["name"] for each in children_of(command("plan", written(tmp_path, own)))
+    }
+    assert names == {"master-76no-0"}
+    done = command("plan", written(tmp_path, exported))
+    assert {each["metadata"]["name"] for each in children_of(done)} == {"master-xxxx-0"}
+    assert "76no" not in done.out
+
+
 def test_job_without_replicas_says_why_nothing_is_planned(tmp_path: Path, command: Command) -> None:
     done = command("plan", written(tmp_path, tfjob("W0")))
     assert (done.code, done.out) == (0, "")

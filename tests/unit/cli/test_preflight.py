@@ -25,6 +25,16 @@ def test_job_of_any_api_that_would_start_creates_nothing(
     assert verdicts == {**known, "nodes": "unknown"}  # this cluster has none
 
 
+def test_an_exported_job_is_checked_as_a_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1", name="copy")
+    job["metadata"] |= {"uid": "1", "resourceVersion": "7"}
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["preflight", written(tmp_path, job), *cluster.flags]) == 0
+    assert "FAILS" not in capsys.readouterr().out
+
+
 def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

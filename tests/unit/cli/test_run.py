@@ -19,6 +19,7 @@ from tests.support.other_jobs import old_job, training_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
+from tfjob.sdk.kept_runs import kept_runs
 
 Json = dict[str, Any]
 IN_A_DATA_FOLDER = {"objects.sqlite", "kubeconfig", "tfjob.log", "node"}
@@ -47,6 +48,16 @@ def test_success_is_zero_and_nothing_is_left(
     assert "[worker-0] []" in done.out
     assert done.out.splitlines()[-1] == "succeeded: TFJob default/j successfully completed."
     assert list(tmp_path.glob("tfjob-????????")) == []
+
+
+def test_the_record_of_a_run_says_where_its_job_is(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    elsewhere = job("true")
+    elsewhere["metadata"]["namespace"] = "team"
+    assert command("run", written(tmp_path, elsewhere)).code == 0
+    assert [each.record.namespace for each in kept_runs()] == ["team"]
 
 
 def test_failure_is_one_and_shows_the_last_lines_of_who_failed(

@@ -14,10 +14,10 @@ from tests.support.controller_harness import (
 from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.client.errors import Forbidden
 from tfjob.controller.event_handler import EventHandler
-from tfjob.controller.held_pods import HeldPods, is_held, releasable
+from tfjob.controller.held_pods import HeldPods, is_held, removable_finalizers
 from tfjob.controller.pacing import Pacer, PacingConfig
 from tfjob.core.job import FINALIZER
-from tfjob.core.plan import Release
+from tfjob.core.plan import FinalizerRemoval
 from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
 from tfjob.core.queue_spec import MARK
 from tfjob.dialects.base import Settings
@@ -56,12 +56,14 @@ def test_only_a_marked_pod_is_given_back_by_a_queue() -> None:
         deletion_timestamp=deleted,
         owner_references=[owner],
     )
-    assert (is_held(theirs), releasable(theirs)) == (False, [])
+    assert (is_held(theirs), removable_finalizers(theirs)) == (False, [])
     ours = msgspec.structs.replace(theirs, annotations={MARK: "j-u-3"}, owner_references=[])
     assert is_held(ours)
-    assert releasable(ours) == [Release(name="p", uid="u", finalizer=QUEUE_FINALIZER)]
+    assert removable_finalizers(ours) == [
+        FinalizerRemoval(name="p", uid="u", finalizer=QUEUE_FINALIZER)
+    ]
     living = msgspec.structs.replace(ours, deletion_timestamp=None)
-    assert releasable(living) == []
+    assert removable_finalizers(living) == []
 
 
 async def seen(harness: ControllerHarness) -> list[Any]:

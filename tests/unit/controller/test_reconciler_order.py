@@ -144,3 +144,75 @@ async def test_job_that_ended_before_it_had_pods_gets_none_from_a_late_view(
         harness.stores.jobs.put(unaware)
         await harness.reconciler.reconcile(KEY)
         assert await harness.server.names("pods") == []
+
+
+def reads(harness: ControllerHarness) -> list[str]:
+    """The jobs that the operator reads from the server from now on."""
+    found: list[str] = []
+
+    def note(request: Request) -> ApiError | None:
+        if request.verb == "get" and request.path == f"{JOBS}/j":
+            found.append(request.path)
+        return None
+
+    harness.server.refuse = note
+    return found
+
+
+async def succeed_elsewhere(harness: ControllerHarness) -> None:
+    """Another leader stores the success of the worker."""
+    stored = await harness.job()
+    stored["status"]["replicaStatuses"] = {"Worker": {"succeeded": 1, "completedIndexes": "0"}}
+    assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+
+
+async def begin(harness: ControllerHarness) -> str:
+    """A job that appears while this operator leads, and gets its first status."""
+    uid: str = (await harness.submit("W1"))["metadata"]["uid"]
+    harness.reconciler.created_here.add(uid)
+    await harness.look()
+    await harness.reconciler.reconcile(KEY)
+    await harness.look()
+    return uid
+
+
+async def test_job_that_this_process_alone_has_followed_is_not_read_before_its_first_pods(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        jobs = reads(harness)
+        await begin(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert (await harness.server.names("pods"), jobs) == (["j-worker-0"], [])
+
+
+async def test_job_that_another_leader_has_written_is_read_before_its_first_pods(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await begin(harness)
+        stored = await harness.job()
+        stored["status"]["lastReconcileTime"] = "2026-01-02T03:04:05Z"
+        assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+        await harness.look()
+        await succeed_elsewhere(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == []
+
+
+async def test_job_whose_pods_another_leader_has_made_is_read_before_one_is_made_again(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        uid = await begin(harness)
+        await harness.reconciler.reconcile(KEY)
+        harness.reconciler.created_here.add(uid)  # As if the pod were not its own.
+        await harness.look()
+        await harness.reconciler.reconcile(KEY)
+        unaware = _stored(harness)
+        await succeed_elsewhere(harness)
+        await harness.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        await harness.look()
+        harness.stores.jobs.put(unaware)
+        await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == []

@@ -26,7 +26,7 @@ def gone(policy: CleanPolicy, *, deletes_running: bool = False) -> tuple[list[in
         pods=found,
         services=[each.metadata for each in services_of(found)],
         ended=over(found),
-        limit=Rule.BACKOFF_LIMIT if deletes_running else None,
+        ended_by=Rule.BACKOFF_LIMIT if deletes_running else None,
     )
     return (
         [int(each.name[-1]) for each in going if each.kind == "Pod"],
@@ -57,7 +57,7 @@ def test_clean_up_all_takes_everything(deletes_running: bool) -> None:
 def test_only_the_very_child_that_was_seen_goes() -> None:
     (pod,) = pods(worker="R")
     (delete,) = cleanup.deletes_after_completion(
-        CleanPolicy.ALL, pods=[pod], services=[], ended=set(), limit=None
+        CleanPolicy.ALL, pods=[pod], services=[], ended=set(), ended_by=None
     )
     assert delete == Delete(
         kind="Pod", name="j-worker-0", uid="uid-j-worker-0", rule=Rule.CLEAN_POD_POLICY
@@ -71,7 +71,7 @@ def services_gone(policy: CleanPolicy, found: list[Pod], *, deletes_running: boo
         pods=found,
         services=services,
         ended=over(found),
-        limit=Rule.BACKOFF_LIMIT if deletes_running else None,
+        ended_by=Rule.BACKOFF_LIMIT if deletes_running else None,
     )
     return [each.name for each in going if each.kind == "Service"]
 
@@ -115,7 +115,7 @@ def test_batch_jobs_go_with_their_services_like_pods(
         jobs=jobs,
         services=[a_service("worker", index).metadata for index in (0, 1)],
         ended={jobs[0].metadata.uid},
-        limit=Rule.BACKOFF_LIMIT if deletes_running else None,
+        ended_by=Rule.BACKOFF_LIMIT if deletes_running else None,
     )
     assert [each.name for each in going if each.kind == "Job"] == expected
     assert [each.name for each in going if each.kind == "Service"] == expected

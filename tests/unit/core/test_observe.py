@@ -66,7 +66,7 @@ def test_a_child_without_a_type_is_nobodys() -> None:
 def test_a_pod_beyond_the_count_or_of_a_foreign_type_is_surplus() -> None:
     far = a_pod("worker", "123456789")
     found = seen(a_job("W2"), a_pod("worker", "x"), *pods(worker="RRR", ps="R"), far)
-    names = [each.name for each in found.surplus_pods]
+    names = [each.metadata.name for each in found.surplus_pods]
     assert names == ["j-worker-2", "j-ps-0", "j-worker-123456789"]
     assert [instance.pod is not None for instance in found.all_instances()] == [True, True]
 

@@ -86,9 +86,9 @@ def test_a_child_is_deleted_once_by_the_first_rule_that_deletes_it() -> None:
 @pytest.mark.parametrize("deletes_job", [True, False])
 def test_the_plan_carries_what_was_collected(deletes_job: bool) -> None:
     draft = a_draft()
-    draft.restarts = 2
+    draft.replaced = 2
     plan = draft.plan(deletes_job=deletes_job)
-    assert (plan.restarts, plan.deletes_job, plan.writes_status_first) == (2, deletes_job, False)
+    assert (plan.replaced, plan.deletes_job, plan.writes_status_first) == (2, deletes_job, False)
 
 
 @pytest.mark.parametrize(

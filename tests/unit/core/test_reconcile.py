@@ -65,7 +65,7 @@ def test_a_reconcile_that_ends_the_job_makes_and_restarts_nothing() -> None:
     given["spec"]["tfReplicaSpecs"]["PS"]["restartPolicy"] = "Never"
     job = decoded(given)
     plan = decide(job, *pods(ps="F", worker="RF"), services=[])
-    assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
+    assert (plan.creates, plan.deletes, plan.replaced) == ([], [], 0)
     assert status_after(job, plan).of("Worker").restarts == 0
     assert [each.reason for each in plan.events].count("TFJobRestarting") == 0
 
@@ -73,7 +73,7 @@ def test_a_reconcile_that_ends_the_job_makes_and_restarts_nothing() -> None:
 def test_a_permanent_exit_code_makes_and_restarts_nothing_either() -> None:
     later = a_pod("worker", 2, "Failed", exit_code=137, ran=(-50, 1))
     plan = decide(a_job("W4", restart="ExitCode"), *pods(worker="RF"), later, services=[])
-    assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
+    assert (plan.creates, plan.deletes, plan.replaced) == ([], [], 0)
 
 
 def test_a_restart_is_reported_once_per_pod() -> None:

@@ -19,7 +19,8 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Job, SuccessCriterion, Workload
 from tfjob.core.plan import Plan
 from tfjob.k8s.child_types import BatchJob
 from tfjob.k8s.pod import Pod
@@ -125,7 +126,7 @@ def test_the_failure_of_another_replica_is_shown_and_the_job_runs_on(role: str) 
     plan = look(job, a_batch_pod(role, 1))
     assert verdict(plan, job) == ["Created", "Running"]
     assert status_after(job, plan).of({"worker": "Worker", "ps": "PS"}[role]).failed == 1
-    assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
+    assert (plan.creates, plan.deletes, plan.replaced) == ([], [], 0)
 
 
 def test_the_newest_of_two_pods_of_the_chief_counts() -> None:

@@ -21,7 +21,8 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Companion, ExitCodes, Job, ReplicaType, RestartPolicy, SuccessCriterion
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Companion, Job, ReplicaType, RestartPolicy, SuccessCriterion
 from tfjob.core.status import ReplicaStatus
 from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
@@ -117,7 +118,7 @@ def test_a_failed_pod_is_recreated_and_counted_once() -> None:
     again = decide(job, failed, *pods(worker="-R"), now=at(1))
     assert deleted_names(again, "Pod") == ["j-worker-0"]
     assert status_after(job, again).of("Worker").restarts == 1
-    assert again.restarts == 0
+    assert again.replaced == 0
     plan = decide(job, *pods(worker="-R"), now=at(2))
     assert created_names(plan, "Pod") == ["j-worker-0"]
 

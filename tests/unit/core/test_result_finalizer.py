@@ -11,7 +11,7 @@ from tfjob.core.invalid_job import reject
 from tfjob.core.job import FINALIZER
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
-from tfjob.core.result_finalizer import with_releases
+from tfjob.core.result_finalizer import with_finalizer_removals
 from tfjob.dialects.base import Settings
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod
@@ -35,7 +35,7 @@ def done_before_deletion(**fields: Any) -> Pod:
 
 
 def released(plan: Plan) -> list[str]:
-    return [each.name for each in plan.releases]
+    return [each.name for each in plan.finalizer_removals]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,9 @@ def test_pods_of_a_finished_job_are_released_whatever_the_clean_up() -> None:
 def test_pods_of_an_invalid_job_are_released_even_if_its_failure_cannot_be_stored() -> None:
     job = rejected(manifest("W1", successPolicy="Whoever"))
     children = Children(pods=[held()])
-    plan = with_releases(reject(job, children=children, now=NOW), job=job, children=children)
+    plan = with_finalizer_removals(
+        reject(job, children=children, now=NOW), job=job, children=children
+    )
     assert (released(plan), len(plan.deletes)) == (["j-worker-0"], 1)
     assert not plan.writes_status_first
 
@@ -201,4 +203,4 @@ def test_pods_of_an_invalid_job_are_released_even_if_its_failure_cannot_be_store
 def test_a_plan_without_held_pods_is_the_same_plan() -> None:
     plan = Plan()
     children = Children(pods=[a_pod()])
-    assert with_releases(plan, job=a_job("W1", ON), children=children) is plan
+    assert with_finalizer_removals(plan, job=a_job("W1", ON), children=children) is plan

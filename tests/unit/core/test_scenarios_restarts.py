@@ -296,7 +296,7 @@ def test_a_preempted_worker_counts_as_no_retry() -> None:
     plan = passes.go(*pods(worker="R"), gone)
     assert deleted_names(plan, "Pod") == ["j-worker-1"]
     assert passes.job.status.of("Worker").restarts == 0
-    assert plan.restarts == 1
+    assert plan.replaced == 1
 
 
 def test_an_eviction_under_never_fails_the_job_and_is_not_blamed_on_the_limit() -> None:

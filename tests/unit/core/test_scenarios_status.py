@@ -255,7 +255,7 @@ def test_retryable_failures_of_chief_and_workers_are_all_restarted() -> None:
     assert conditions_of(status_after(job, plan)) == ["Created", "Restarting"]
     workers = [f"j-worker-{index}" for index in range(4)]
     assert deleted_names(plan, "Pod") == ["j-chief-0", *workers]
-    assert plan.restarts == 5
+    assert plan.replaced == 5
 
 
 @pytest.mark.scenario(74)

@@ -59,7 +59,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         (["--kubeconfig", "f"], "kubeconfig", "f"),
         (["--resync-period", "1h30m"], "resync", timedelta(hours=1, minutes=30)),
         (["--resync-period", "0"], "resync", timedelta()),
-        ([], "pacing", PacingConfig(is_on=True, status_delay=2.0, event_delay=120.0)),
+        ([], "pacing", PacingConfig(is_on=True, status_delay=3.0, event_delay=120.0)),
         (["--pacing=off"], "pacing", PacingConfig(is_on=False)),
         (["--pacing-status-delay=500ms"], "pacing", PacingConfig(status_delay=0.5)),
         (["--pacing-event-delay", "0"], "pacing", PacingConfig(event_delay=0.0)),

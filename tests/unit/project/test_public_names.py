@@ -4,12 +4,14 @@ import importlib.metadata
 import subprocess
 import sys
 
+import pytest
+
 import tfjob
 from tfjob.sdk.client import connect
 from tfjob.sdk.job import TFJob
 from tfjob.sdk.run import run
 
-HEAVY = ("aiohttp", "asyncio", "cryptography", "msgspec", "yaml", "tfjob.sdk")
+HEAVY = ("aiohttp", "cryptography", "msgspec", "rich", "yaml", "tfjob.client", "tfjob.dialects")
 
 
 def test_the_public_names_are_these() -> None:
@@ -23,7 +25,12 @@ def test_the_installed_version_is_the_one_of_the_source() -> None:
     assert importlib.metadata.version("tfjob") == tfjob.__version__
 
 
-def test_import_alone_loads_nothing_heavy() -> None:
-    code = f"import sys, tfjob; print([each for each in {HEAVY!r} if each in sys.modules])"
+@pytest.mark.parametrize(
+    ("statement", "others"),
+    [("import tfjob", ("asyncio", "tfjob.sdk")), ("from tfjob import TFJob, connect, run", ())],
+)
+def test_import_alone_loads_nothing_heavy(statement: str, others: tuple[str, ...]) -> None:
+    heavy = HEAVY + others
+    code = f"import sys; {statement}; print([each for each in {heavy!r} if each in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

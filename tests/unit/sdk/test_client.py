@@ -6,10 +6,11 @@ import pytest
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
-from tfjob.client.config import from_kubeconfig
+from tfjob.sdk.bound_cluster import connected
 from tfjob.sdk.client import Client, connect
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
+from tfjob.sdk.loop_thread import loop_thread
 from tfjob.sdk.run import run
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -98,8 +99,8 @@ def test_code_that_exists_is_used_only_if_it_is_the_same(
 def test_on_this_machine_a_namespace_is_made_when_it_is_needed(
     server: ThreadedApiServer,
 ) -> None:
-    config = from_kubeconfig(server.kubeconfig)
-    with Client(config, namespace="team", is_local=True) as here:
+    bound = connected(server.kubeconfig, namespace="team", is_local=True)
+    with Client(loop_thread().call(bound)) as here:
         here.submit(TFJob([tfjob("W1", name="mnist")]))
         assert [(each.namespace, each.name) for each in here.jobs()] == [("team", "mnist")]
 
@@ -119,6 +120,8 @@ def test_what_a_cluster_cannot_run_is_told_before_anything_is_created(
 ) -> None:
     with pytest.raises(TFJobError, match="a cluster needs an image"):
         run(train, where=client)
+    with pytest.raises(TFJobError, match="fit=True and share_gpus=True: train runs on a cluster"):
+        run(train, where=client, image="tensorflow:1", fit=True, share_gpus=True)
     code = tmp_path / "code"
     code.mkdir()
     with pytest.raises(TFJobError, match="outside of the code folder"):

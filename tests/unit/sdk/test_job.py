@@ -10,7 +10,7 @@ from tests.support.local_apiserver.serving import (
 )
 from tests.support.tfjobs import tfjob
 from tfjob.client.errors import Forbidden
-from tfjob.sdk import job_diagnosis
+from tfjob.sdk import explanation
 from tfjob.sdk.client import Client
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
@@ -62,7 +62,7 @@ def test_a_failed_job_whose_events_may_not_be_read_raises_what_its_status_tells(
         raise Forbidden("events is forbidden")
 
     server.put_job(tfjob("W1", name="bad"), ("Failed", "not done"))
-    monkeypatch.setattr(job_diagnosis, "events_of", refuse)
+    monkeypatch.setattr(explanation, "events_of", refuse)
     with pytest.raises(JobFailedError, match="TFJob default/bad: not done"):
         client.get("bad").wait()
 

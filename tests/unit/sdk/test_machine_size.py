@@ -39,10 +39,15 @@ def test_replicas_that_fit_one_by_one_wait_for_each_other() -> None:
     )
 
 
-def test_shared_gpus_are_not_waited_for() -> None:
-    waiting = "all replicas together request 4 nvidia.com/gpu (this machine has 2): those that do"
-    assert excess_text(job(limits={"nvidia.com/gpu": 2}), WITH_GPUS).startswith(waiting)
-    assert excess_text(job(limits={"nvidia.com/gpu": 2}), WITH_GPUS, shares_gpus=True) == ""
+def test_replicas_that_lack_gpus_alone_can_share_them() -> None:
+    gpus = job(limits={"nvidia.com/gpu": 2})
+    assert excess_text(gpus, WITH_GPUS).endswith("end; --share-gpus or --fit runs all at once")
+    assert excess_text(gpus, WITH_GPUS, shares_gpus=True) == ""
+    more = job(limits={"nvidia.com/gpu": 2, "cpu": "2"})
+    assert excess_text(more, WITH_GPUS).endswith("end; --fit runs all at once")
+    assert excess_text(more, WITH_GPUS, shares_gpus=True).startswith(
+        "all replicas together request 4 cpu (this machine has 2): "
+    )
     large = excess_text(job(limits={"nvidia.com/gpu": 3}), WITH_GPUS, shares_gpus=True)
     assert large.startswith("a worker requests 3 nvidia.com/gpu (this machine has 2) and never")
 

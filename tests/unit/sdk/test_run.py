@@ -47,6 +47,18 @@ for function, options in ((train, {}), (too_large, {"gpus": 64})):
     except Exception as error:
         print(type(error).__name__, error)
 """
+FITS = """
+from tfjob import connect, run
+def train():
+    print("it runs")
+first = run(train, gpus=64, resources={"cpu": "4000"}, fit=True)
+print(*first.logs(), first.wait())
+print(run(train, gpus=64, where=connect("local")).wait())
+try:
+    run(train, share_gpus=True)
+except Exception as error:
+    print(error)
+"""
 ENDLESS = """
 import time, os
 from tfjob import run
@@ -137,6 +149,22 @@ def test_jobs_that_fail_or_can_never_run_raise_the_reason(tmp_path: Path) -> Non
     assert "nothing_like_this" in failed
     assert blocked.startswith("TFJobError")
     assert "requests 64 nvidia.com/gpu, but this machine has" in blocked
+    assert "run a changed one" in blocked
+    assert "fit=True" in blocked
+
+
+def test_a_job_larger_than_this_machine_runs_if_it_shall_fit(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=FITS,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    first, second, late = done.stdout.splitlines()
+    assert (first, second) == ("[worker-0] it runs Succeeded", "Succeeded"), done.stderr
+    assert "is up already, so share_gpus=True would have no effect; pass it to the first" in late
 
 
 def test_a_program_that_ends_before_its_job_says_so_and_leaves_nothing(tmp_path: Path) -> None:

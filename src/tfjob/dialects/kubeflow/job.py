@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
-    ExitCodes,
     Job,
     LabelKeys,
     Owner,

@@ -18,7 +18,7 @@ from tests.support.builders import (
     pods,
 )
 from tests.unit.dialects.rendering import children_of
-from tfjob.core.plan import Plan, Release
+from tfjob.core.plan import FinalizerRemoval, Plan
 from tfjob.core.queue_spec import MARK
 from tfjob.dialects.base import Settings
 from tfjob.dialects.job_annotations import RECOVERY
@@ -49,7 +49,7 @@ def held(pod: Pod, group: str = "j-u-3", **annotations: str) -> Pod:
 
 
 def released(plan: Plan) -> list[str]:
-    return [each.name for each in plan.releases if each.finalizer == MANAGED]
+    return [each.name for each in plan.finalizer_removals if each.finalizer == MANAGED]
 
 
 def test_a_job_in_a_queue_runs_once_all_its_replicas_do() -> None:
@@ -104,8 +104,8 @@ def test_a_deleted_pod_is_given_back_by_the_queue() -> None:
     leaving = held(a_pod("worker", 0, deleted=0))
     plan = decide(decoded(queued(), GROUPED), leaving, *map(held, pods(worker="-RR")))
     assert released(plan) == ["j-worker-0"]
-    assert plan.releases == [
-        Release(name="j-worker-0", uid=leaving.metadata.uid, finalizer=MANAGED)
+    assert plan.finalizer_removals == [
+        FinalizerRemoval(name="j-worker-0", uid=leaving.metadata.uid, finalizer=MANAGED)
     ]
 
 

@@ -8,6 +8,8 @@ from tfjob.dialects.kubeflow import validation_messages
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import names
 
+LIMIT = "54 characters or less, since pod and service names are derived from it"
+
 
 def advice_on(manifest: Json) -> list[str]:
     return [fault.remedy for fault in KubeflowV1().validate(manifest)]
@@ -29,8 +31,8 @@ def test_every_fault_has_a_remedy_that_is_no_part_of_its_text(case: str) -> None
         ("00test", "use a name such as job-00test"),
         ("My.Job", "use a name such as my-job"),
         ("-a-", "use a name such as a"),
-        ("a" * 70, f"shorten it to 54 characters or less, for example {'a' * 54}"),
-        ("A" * 70, f"use a name such as {'a' * 54}"),
+        ("a" * 70, f"shorten it to {LIMIT}, for example {'a' * 54}"),
+        ("A" * 70, f"use a name of {LIMIT}, such as {'a' * 54}"),
         ("Übung", "use a name such as bung"),
         ("…", "use lower-case letters, digits and '-'"),
     ],

@@ -112,7 +112,7 @@ def test_decisions_are_the_same_as_if_nothing_were_stored_in_between(
             plan.deletes,
             plan.events,
         )
-        assert (read.requeue_at, read.restarts) == (plan.requeue_at, plan.restarts)
+        assert (read.requeue_at, read.replaced) == (plan.requeue_at, plan.replaced)
         assert read.writes_status_first == plan.writes_status_first
 
 

@@ -93,6 +93,7 @@ def explained(
 
 
 _ELSEWHERE: Final = "another controller manages the job, and its pods may be in another cluster"
+_EMPTY: Final = "the job has no replicas, so nothing runs; set replicas to 1 or more"
 _VAGUE: Final = frozenset({Cause.KILLED, Cause.PROGRAM_FAILED, Cause.UNKNOWN})
 """Causes that an event may explain better."""
 
@@ -143,6 +144,8 @@ def _outcome(found: ClusterJob, diagnosis: Diagnosis, pods: Sequence[Pod]) -> st
         return "the job has failed"
     if diagnosis.cause in BLOCKING:
         return ""
+    if jobs.is_empty(found):
+        return _EMPTY
     state = "the job is restarting" if status.is_true(ConditionType.RESTARTING) else ""
     state = "the job runs again" if status.is_true(ConditionType.RUNNING) else state
     if not isinstance(found.job, Job) or found.job.policy.backoff_limit is None:
@@ -196,10 +199,10 @@ def _healthy(found: ClusterJob) -> str:
         return "the job has succeeded"
     if status.is_true(ConditionType.SUSPENDED):
         return "the job is suspended"
+    if jobs.is_empty(found):
+        return _EMPTY
     active = sum(each.active for each in status.replicas.values())
     total = found.job.total if isinstance(found.job, Job) else active
-    if not total:
-        return "the job has no replicas, so nothing runs; set replicas to 1 or more"
     if status.is_true(ConditionType.RUNNING):
         return f"nothing is wrong: the job runs, {active} of {total} replicas are active"
     return f"nothing is known to be wrong: the job is starting, {active} of {total} replicas run"

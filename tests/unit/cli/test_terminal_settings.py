@@ -1,0 +1,41 @@
+import os
+import pty
+import termios
+import tty
+
+import pytest
+
+from tfjob.cli import terminal_settings
+from tfjob.cli.terminal_settings import kept_settings
+
+
+def test_a_terminal_that_is_gone_or_not_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, terminal = pty.openpty()
+    is_ours = True
+    monkeypatch.setattr(terminal_settings, "is_ours", lambda _: is_ours)
+    try:
+        restore = kept_settings(terminal)
+        tty.setcbreak(terminal)
+        is_ours = False
+        during = termios.tcgetattr(terminal)
+        restore()
+        assert termios.tcgetattr(terminal) == during
+        is_ours = True
+        os.close(controller)
+        monkeypatch.setattr(termios, "tcsetattr", _gone)
+        restore()
+    finally:
+        os.close(terminal)
+
+
+def _gone(*_: object) -> None:
+    raise termios.error(5, "Input/output error")
+
+
+def test_what_is_no_terminal_has_nothing_to_restore() -> None:
+    reader, writer = os.pipe()
+    try:
+        kept_settings(reader)()
+    finally:
+        os.close(reader)
+        os.close(writer)

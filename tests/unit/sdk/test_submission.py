@@ -1,0 +1,64 @@
+"""Objects that somebody else changes while a job and what was made for it are created."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.local_apiserver.serving import api_server_in_loop
+from tests.support.tfjobs import Json, tfjob
+from tfjob.client.http import PartialObjectMetadata
+from tfjob.sdk import submission
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+CODE: Json = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "code", "labels": {submission.MADE_FOR_JOB: "true"}},
+    "data": {"train.py": "pass"},
+}
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with api_server_in_loop(tmp_path) as cluster:
+        yield cluster
+
+
+async def code_of(cluster: Cluster) -> PartialObjectMetadata:
+    return await cluster.api.get(f"{MAPS}/code", decode=PartialObjectMetadata)
+
+
+async def test_what_is_made_for_two_jobs_at_once_belongs_to_both(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch, has_second = cluster.api.patch, False
+
+    async def late(*args: Any, **options: Any) -> Any:
+        nonlocal has_second
+        if not has_second:
+            has_second = True
+            await submission.submit(cluster, [CODE, tfjob("W1", name="second")])
+        return await patch(*args, **options)
+
+    monkeypatch.setattr(cluster.api, "patch", late)
+    await submission.submit(cluster, [CODE, tfjob("W1", name="first")])
+    owners = (await code_of(cluster)).metadata.owner_references
+    assert {each.name for each in owners} == {"first", "second"}
+
+
+async def test_a_failed_submission_deletes_only_what_it_made(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        await cluster.api.delete(f"{MAPS}/code")
+        await cluster.api.create(MAPS, CODE, decode=PartialObjectMetadata)
+        raise TFJobError("out of luck")
+
+    monkeypatch.setattr(submission, "_read", fail)
+    with pytest.raises(TFJobError, match="out of luck"):
+        await submission.submit(cluster, [CODE, tfjob("W1")])
+    assert (await code_of(cluster)).metadata.name == "code"
