@@ -10,7 +10,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("tests.support.controlplane.fixtures", "tests.support.environment_fixtures")
+pytest_plugins = (
+    "tests.support.cluster_in_process",
+    "tests.support.controlplane.fixtures",
+    "tests.support.environment_fixtures",
+)
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)

@@ -2,15 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.tfjobs import tfjob
 from tfjob.local.cluster import LocalCluster
-from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
@@ -18,18 +14,6 @@ PODS = "/api/v1/namespaces/default/pods"
 SCRIPT = (
     "[ -e was ] && { echo second; touch again; exec sleep 600; }; touch was; echo first; exit 137"
 )
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
-    made = LocalCluster(
-        tmp_path / "data",
-        workdir=tmp_path,
-        dialects=stored_dialects(),
-        environ={"PATH": "/usr/bin:/bin"},
-    )
-    async with made as found:
-        yield found
 
 
 async def run_twice(
@@ -65,16 +49,16 @@ async def previous_log(cluster: LocalCluster) -> str:
 
 
 async def test_previous_log_is_that_before_the_restart_in_the_same_pod(
-    cluster: LocalCluster, tmp_path: Path
+    local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    await run_twice(cluster, tmp_path, restart="OnFailure", restart_count=1)
-    assert await previous_log(cluster) == "first\n"
+    await run_twice(local_cluster, tmp_path, restart="OnFailure", restart_count=1)
+    assert await previous_log(local_cluster) == "first\n"
 
 
 async def test_pod_that_was_replaced_takes_its_log_with_it(
-    cluster: LocalCluster, tmp_path: Path
+    local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    await run_twice(cluster, tmp_path, restart="ExitCode", restart_count=0)
-    told = await previous_log(cluster)
+    await run_twice(local_cluster, tmp_path, restart="ExitCode", restart_count=0)
+    told = await previous_log(local_cluster)
     assert "(no log: " in told
     assert "first" not in told

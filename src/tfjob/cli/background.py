@@ -21,6 +21,7 @@ from tfjob.local import data_folder
 from tfjob.local.data_folder import KUBECONFIG, default_folder, lock_holder
 from tfjob.local.node.devices import gpus_of_machine
 from tfjob.local.node.machine import allocatable_of_machine
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.sdk import documents
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
@@ -102,6 +103,7 @@ async def run_detached(
         options = ["--workdir", str(folder), "--python", str(python.path)]
         options += node_arguments.flags(arguments)
         print(await asyncio.to_thread(start, data, options))
+        _print_size(job, data, node_arguments.overcommit(arguments))
     else:
         _refuse_what_comes_too_late(data, arguments)
     placed = [in_folder(each, folder) for each in manifests]
@@ -110,13 +112,15 @@ async def run_detached(
         created = await apply_all(Cluster(api=api, namespace="default"), placed, job=own)
     place = "" if arguments.data is None else f" --kubeconfig {data / KUBECONFIG}"
     place += "" if created.namespace == "default" else f" -n {created.namespace}"
-    if arguments.fit:
-        gpus = len(gpus_of_machine(os.environ))
-        size = allocatable_of_machine(data, gpus=gpus)
-        print(size_text(job, size, node_arguments.overcommit(arguments)))
     print(f"{job.title} runs in the background")
     print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
     return 0
+
+
+def _print_size(job: CheckedDocument, data: Path, overcommit: Overcommit) -> None:
+    allocatable = allocatable_of_machine(data, gpus=len(gpus_of_machine(os.environ)))
+    if size := size_text(job, allocatable, overcommit):
+        print(size)
 
 
 def _refuse_what_comes_too_late(data: Path, arguments: argparse.Namespace) -> None:

@@ -50,7 +50,7 @@ def run(
 ) -> int:
     """Call `work` with a connection; print any error as one message on stderr.
 
-    With `includes_runs` the cluster of a `tfjob run` that goes on may be used, and the namespace of
+    With `includes_runs` the cluster of a `tfjob run` that is up may be used, and the namespace of
     its job. Commands that only look at a job ask for it: nothing should be changed there by
     mistake.
     """
@@ -94,7 +94,7 @@ def _of_local_cluster() -> Path | None:
 
 
 def _of_run() -> RunRecord | None:
-    """The record of the newest `tfjob run` that goes on, if no other cluster is asked for."""
+    """The record of the newest `tfjob run` that is up, if no other cluster is asked for."""
     found = None if os.environ.get("KUBECONFIG") else running_run()
     if found is None:
         return None

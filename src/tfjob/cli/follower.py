@@ -4,7 +4,7 @@ It is an ordinary API client: everything it knows comes from the API server.
 """
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.client.errors import NotFound
+from tfjob.client.errors import ApiError, NotFound
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS
 from tfjob.client.watch import Watch
@@ -115,6 +115,7 @@ class Follower:
             for task in done:
                 task.result()
             if following in done and self._found.status.is_finished:
+                await self._logs.close()  # nothing comes after the verdict
                 return self._finish()
             outcome = Outcome.INTERRUPTED if asked in done else Outcome.TIMED_OUT
             if following in done:
@@ -154,7 +155,6 @@ class Follower:
             await self._logs.drain(ended)
             drained |= ended
         self._print_conditions()
-        self._show(is_final=not self._options.keeps_cluster)
 
     def _ended_uids(self) -> set[str]:
         return {pod.metadata.uid for pod in self._pods.values() if pod.phase in ENDED_PHASES}
@@ -282,6 +282,8 @@ class Follower:
         self._screen.show(rows, state=self._found.state)
 
     def _finish(self) -> Outcome:
+        # Just before the verdict: until then, a pod that changes is shown as it is.
+        self._show(is_final=not self._options.keeps_cluster)
         succeeded = self._found.status.is_true(ConditionType.SUCCEEDED)
         failure = None if succeeded else (self._stored_failure() or self._failures.first())
         if failure is not None:
@@ -329,13 +331,21 @@ class Follower:
             )
         urgent = interrupts.urged if outcome is Outcome.INTERRUPTED else interrupts.asked
         await first_of(self._until_deleted(), urgent.wait())
+        await self._logs.close()
         self._screen.verdict(f"{name}: {why}", is_good=False)
 
     async def _until_deleted(self) -> None:
-        with suppress(NotFound):  # somebody else may have deleted it
+        try:
             await self._cluster.api.delete(
                 self._found.path, uid=self._found.job.owner.uid, propagation="Background"
             )
+        except NotFound:
+            pass  # somebody else has deleted it
+        except ApiError as error:  # the disk is full, for instance
+            self._screen.message(
+                f"{self._found.name}: cannot be deleted, its processes are killed: {error.message}"
+            )
+            return
         while await jobs.pods_of(self._cluster, self._found):
             self._show()
             await asyncio.sleep(_POLL_INTERVAL)

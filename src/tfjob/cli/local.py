@@ -100,6 +100,7 @@ def _up(arguments: argparse.Namespace) -> int:
             port=arguments.port,
             python=python.path,
             overcommit=node_arguments.overcommit(arguments),
+            has_real_mounts=arguments.real_mounts,
         )
         with Interrupts() as interrupts, logging_to(arguments.data):
             async with cluster:

@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="RUN",
-        help="logs of a run of `tfjob run` that this machine has kept: its name, its folder, or a"
-        " job's name for its newest run (default: the newest run)",
+        help="logs of a run of `tfjob run` that this machine has kept: its name, its folder (such"
+        " as ./mnist), or a job's name for its newest run (default: the newest run)",
     )
     parser.add_argument(
         "-f", "--follow", action="store_true", help="follow until the job has finished"

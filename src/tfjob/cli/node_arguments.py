@@ -1,4 +1,4 @@
-"""The arguments by which a person lets replicas share this machine."""
+"""The arguments that say what this machine gives to replicas."""
 
 import argparse
 
@@ -16,6 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let replicas share the GPUs of this machine (default: each has its own)",
     )
+    parser.add_argument(
+        "--no-real-mounts",
+        dest="real_mounts",
+        action="store_false",
+        help="translate mount paths only: programs such as sudo do not work where they are mounted",
+    )
 
 
 def overcommit(arguments: argparse.Namespace) -> Overcommit:
@@ -24,5 +30,9 @@ def overcommit(arguments: argparse.Namespace) -> Overcommit:
 
 def flags(arguments: argparse.Namespace) -> list[str]:
     """The arguments that were given, to be passed on."""
-    given = {"--fit": arguments.fit, "--share-gpus": arguments.share_gpus}
+    given = {
+        "--fit": arguments.fit,
+        "--share-gpus": arguments.share_gpus,
+        "--no-real-mounts": not arguments.real_mounts,
+    }
     return [flag for flag, is_given in given.items() if is_given]

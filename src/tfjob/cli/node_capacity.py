@@ -12,7 +12,8 @@ import msgspec
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
 from tfjob.k8s.resource_usage import ZERO
-from tfjob.local.node.resource_fit import requests_of, shortages, sum_of
+from tfjob.local.node.overcommit import Overcommit, of_annotations
+from tfjob.local.node.resource_fit import requests_of, sum_of
 
 Json = Mapping[str, Any]
 
@@ -21,13 +22,19 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node with its free resources."""
+    """A node with its free resources; only a local one can have an overcommit."""
 
     name: str
     labels: Mapping[str, str]
     taints: Sequence[Json]
     allocatable: Mapping[str, Quantity]
     used: Mapping[str, Quantity]
+    overcommit: Overcommit | None = None
+
+    def shortages(self, pod: Json, used: Mapping[str, Quantity]) -> tuple[str, ...]:
+        """The resources that are insufficient for the pod if so much is used."""
+        policy = self.overcommit or Overcommit()
+        return policy.shortages(pod, used=used, allocatable=self.allocatable)
 
 
 def read_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> list[Node]:
@@ -50,6 +57,7 @@ def read_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> list[Node]:
                 taints=spec.get("taints") or (),
                 allocatable={name: each for name, each in parsed.items() if each is not None},
                 used=sum_of(by_node.get(metadata.get("name", ""), ())),
+                overcommit=of_annotations(metadata.get("annotations") or {}),
             )
         )
     return found
@@ -59,7 +67,7 @@ class Misfit(NamedTuple):
     """Why a pod fits on no node, and what to do."""
 
     text: str
-    remedy: str = "request less, or add a larger node"
+    remedy: str
 
 
 def never_fits(pod: Json, nodes: Sequence[Node]) -> Misfit | None:
@@ -67,16 +75,19 @@ def never_fits(pod: Json, nodes: Sequence[Node]) -> Misfit | None:
     candidates = [node for node in nodes if _accepts(node, pod)]
     if not candidates:
         return _repelled(pod, nodes)
-    short = [shortages(pod, used={}, allocatable=each.allocatable) for each in candidates]
+    short = [each.shortages(pod, {}) for each in candidates]
     if not all(short):
         return None
     name = min(short, key=len)[0]
     amounts = [each.allocatable.get(name, ZERO) for each in candidates]
     largest, asked = max(amounts, key=lambda each: each.nano), requests_of(pod)[name]
+    larger = "start the local cluster with --fit" if _is_local(nodes) else "add a larger node"
+    remedy = f"request less, or {larger}"
     if asked.nano <= largest.nano:
-        return Misfit("no single node has all the resources that it requests")
+        return Misfit("no single node has all the resources that it requests", remedy)
     return Misfit(
-        f"it requests {asked.render()} {name} of one node, and the largest has {largest.render()}"
+        f"it requests {asked.render()} {name} of one node, and the largest has {largest.render()}",
+        remedy,
     )
 
 
@@ -103,12 +114,23 @@ def waiting_pods(pods: Iterable[Json], nodes: Sequence[Node]) -> list[str]:
     for pod in pods:
         for node in nodes:
             free = used[node.name]
-            if _accepts(node, pod) and not shortages(pod, used=free, allocatable=node.allocatable):
+            if _accepts(node, pod) and not node.shortages(pod, free):
                 used[node.name] = sum_of([pod], before=free)
                 break
         else:
             waiting.append(str((pod.get("metadata") or {}).get("name", "")))
     return waiting
+
+
+def waiting_remedy(nodes: Sequence[Node]) -> str:
+    """What to do about pods that would wait."""
+    if _is_local(nodes):
+        return "they start when other pods end; a local cluster with --fit starts all at once"
+    return "wait until other pods end, or add nodes"
+
+
+def _is_local(nodes: Sequence[Node]) -> bool:
+    return any(node.overcommit is not None for node in nodes)
 
 
 def _is_ready(node: Json) -> bool:

@@ -157,7 +157,7 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
     waiting = node_capacity.waiting_pods(subject.pods, nodes)
     if waiting and not impossible:
         text = f"{len(waiting)} of {len(subject.pods)} pods would wait for capacity: "
-        yield _fails("nodes", text + _listed(waiting), "wait until other pods end, or add nodes")
+        yield _fails("nodes", text + _listed(waiting), node_capacity.waiting_remedy(nodes))
 
 
 async def _check_queue(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:

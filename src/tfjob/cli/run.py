@@ -158,6 +158,7 @@ async def _run(
             backoff=RESTART_BACKOFF,
             python=python.path,
             overcommit=overcommit,
+            has_real_mounts=arguments.real_mounts,
         )
         stack.enter_context(logging_to(data))
         async with cluster:
@@ -229,7 +230,7 @@ async def _follow(
     kept: RunFolder | None,
 ) -> Outcome:
     connected = Cluster(api=cluster.api, namespace=created.namespace)
-    state = "broken"
+    state, keeps_cluster = "broken", False
     with screen_for(
         sys.stdout, title=created.name, is_plain=is_plain, interrupts=interrupts
     ) as screen:
@@ -241,9 +242,10 @@ async def _follow(
                 follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
             )
             state = outcome.name.lower().replace("_", " ")
+            keeps_cluster = options.keeps_cluster and not interrupts.asked.is_set()
         finally:
             if kept is not None:
-                kept.finish(state, now=datetime.now(UTC))
+                kept.finish(state, now=datetime.now(UTC), keeps_cluster=keeps_cluster)
     return outcome
 
 

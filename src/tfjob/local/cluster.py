@@ -57,6 +57,7 @@ class LocalCluster:
         backoff: Backoff | None = None,
         python: Path | None = None,
         overcommit: Overcommit = Overcommit(),  # noqa: B008 - immutable
+        has_real_mounts: bool = True,
     ) -> None:
         data_folder.prepare(data)
         self.data = data.absolute()
@@ -68,6 +69,7 @@ class LocalCluster:
             backoff=backoff,
             python=python,
             overcommit=overcommit,
+            has_real_mounts=has_real_mounts,
         )
         self._write_health: asyncio.Queue[str] = asyncio.Queue()
         self._server = ApiServer(

@@ -6,7 +6,7 @@ A record that cannot be written, for instance on a full disk, is dropped, and th
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -37,4 +37,5 @@ def logging_to(folder: Path) -> Iterator[Path]:
     finally:
         root.handlers[:] = before
         root.setLevel(level)
-        handler.close()
+        with suppress(OSError):  # what is left in the buffer cannot be written either
+            handler.close()

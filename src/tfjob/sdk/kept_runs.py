@@ -3,6 +3,7 @@
 The newest ones are kept, and every one that still runs.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,10 @@ class KeptRun(msgspec.Struct, frozen=True):
     @property
     def state(self) -> str:
         if self.record.outcome:
-            return self.record.outcome
+            up = ", cluster up" if self.record.has_cluster else ""
+            return f"{self.record.outcome}{up}"
+        if self.record.is_elsewhere:
+            return f"runs on host {self.record.host}"
         return "running" if self.record.is_running else "killed"
 
     def replicas(self) -> list[str]:
@@ -57,13 +61,15 @@ def kept_runs(parent: Path | None = None) -> list[KeptRun]:
 
 
 def find_run(wanted: str) -> KeptRun:
-    """The run of this name or folder, or the newest of this job; the newest of all if empty."""
+    """The run of this name or folder, or the newest of this job; the newest of all if empty.
+
+    A folder has a separator in its path: one that happens to have the name of a run is not meant.
+    """
     runs = kept_runs()
     if not wanted and runs:
         return runs[0]
-    in_folder = _read(Path(wanted)) if wanted else None
-    if in_folder is not None:
-        return in_folder
+    if os.sep in wanted:
+        return _run_in(Path(wanted))
     for key in ("name", "job"):
         for each in runs:
             if getattr(each.record, key) == wanted:
@@ -73,19 +79,32 @@ def find_run(wanted: str) -> KeptRun:
     raise TFJobError(what, remedy=remedy)
 
 
+def _run_in(folder: Path) -> KeptRun:
+    found = _read(folder)
+    if found is None:
+        raise TFJobError(
+            f"{folder} is not the folder of a run: it has no readable {RECORD}",
+            remedy="`tfjob runs` lists the runs that are kept",
+        )
+    return found
+
+
 def prune(parent: Path, *, keep: int = KEPT) -> None:
-    """Remove the oldest runs that have ended, as far as it goes."""
+    """Remove the oldest runs that have ended, as far as it goes.
+
+    A run of another machine that was killed looks as if it went on; that machine removes it.
+    """
     for each in kept_runs(parent)[keep:]:
-        if not each.record.is_running:
+        if not each.record.has_cluster and not each.record.is_elsewhere:
             shutil.rmtree(each.path, ignore_errors=True)
 
 
 def running_run() -> KeptRun | None:
-    """The newest run that goes on now and whose cluster answers on this machine.
+    """The newest run whose cluster is up on this machine.
 
     A kubeconfig can name commands to execute, so nobody else may have written any of it.
     """
-    runs = (each for each in kept_runs() if each.record.is_running and each.record.kubeconfig)
+    runs = (each for each in kept_runs() if each.record.has_cluster and each.record.kubeconfig)
     return next(filter(_is_own, runs), None)
 
 

@@ -57,11 +57,17 @@ async def find_process(
     running = surroundings.load(folder / "pods", replica.pod.metadata.uid, container)
     if running is None:
         raise TFJobError(
-            f"container {container!r} of {replica.title} does not run"
-            f" (the pod is {replica.pod.phase})",
-            remedy=f"`tfjob explain {replica.job}` says why",
+            _why_not(replica, container), remedy=f"`tfjob explain {replica.job}` says why"
         )
     return ReplicaProcess(replica, running)
+
+
+def _why_not(replica: Replica, container: str) -> str:
+    ended = replica.pod.terminated(container)
+    what = f"container {container!r} of {replica.title}"
+    if ended is not None:
+        return f"{what} has ended with exit code {ended.exit_code}"
+    return f"{what} does not run (the pod is {replica.pod.phase})"
 
 
 async def _all_replicas(cluster: Cluster, *, api: str | None) -> list[Replica]:

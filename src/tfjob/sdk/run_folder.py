@@ -5,6 +5,7 @@ log file that grows too large is renamed once, so that the newest lines are alwa
 """
 
 import os
+import socket
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ import msgspec
 from tfjob.k8s import time
 from tfjob.local import data_folder
 from tfjob.local.node.checkpoint import safe_name
-from tfjob.local.node.process import ProcessIdentity, start_time_of
+from tfjob.local.node.process import ProcessIdentity, boot_id, start_time_of
 
 RECORD: Final = "run.json"
 LOG: Final = ".log"
@@ -26,22 +27,53 @@ _BUFFER_LIMIT: Final = 1024 * 1024
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A run; `outcome` is empty while it runs, or if it was killed."""
+    """A run; `outcome` is empty while it runs, or if it was killed.
+
+    With `keeps_cluster`, its process keeps the cluster up although the job has ended.
+
+    Several machines may share the folder, and `process` means something only on its own `host`
+    since its `boot`.
+    """
 
     name: str
     job: str
     file: str
     started: str
     process: ProcessIdentity
+    host: str = ""
+    boot: str = ""
     kubeconfig: str = ""
     namespace: str = ""
     """Where the job is; empty in records of older versions."""
     finished: str = ""
     outcome: str = ""
+    keeps_cluster: bool = False
 
     @property
     def is_running(self) -> bool:
-        return not self.outcome and self.process.is_alive()
+        """Whether it goes on, on this machine."""
+        return not self.outcome and self._has_process
+
+    @property
+    def has_cluster(self) -> bool:
+        """Whether its cluster is up on this machine."""
+        return self.is_running or (self.keeps_cluster and self._has_process)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether only another machine can say if it goes on."""
+        is_other = self.host != socket.gethostname()
+        return not self.outcome and is_other and not self.is_running
+
+    @property
+    def _has_process(self) -> bool:
+        return self._is_of_this_boot and self.process.is_alive()
+
+    @property
+    def _is_of_this_boot(self) -> bool:
+        if self.boot or boot_id():
+            return self.boot == boot_id()
+        return self.host == socket.gethostname()
 
 
 class RunFolder:
@@ -91,6 +123,8 @@ class RunFolder:
             file=file,
             started=time.render(now),
             process=process,
+            host=socket.gethostname(),
+            boot=boot_id(),
             kubeconfig=str(kubeconfig or ""),
             namespace=namespace,
         )
@@ -116,11 +150,14 @@ class RunFolder:
         except OSError as error:
             self._lose(error)
 
-    def finish(self, outcome: str, *, now: datetime) -> None:
-        """Write what is left, and how the run ended."""
+    def finish(self, outcome: str, *, now: datetime, keeps_cluster: bool = False) -> None:
+        """Write what is left, how the run ended, and whether the cluster stays up."""
         self.flush()
         self._record = msgspec.structs.replace(
-            self._record, outcome=outcome, finished=time.render(now)
+            self._record,
+            outcome=outcome,
+            finished=time.render(now),
+            keeps_cluster=keeps_cluster,
         )
         try:
             self._save()

@@ -29,6 +29,7 @@ class Notes:
         self.restarts: dict[str, int] = {}
         self.failures: list[tuple[str, str, list[str]]] = []
         self.verdicts: list[tuple[str, bool]] = []
+        self.logs_at_verdict: list[str] = []
         self._changed = asyncio.Event()
 
     def message(self, text: str) -> None:
@@ -53,6 +54,7 @@ class Notes:
 
     def verdict(self, text: str, *, is_good: bool) -> None:
         self.verdicts.append((text, is_good))
+        self.logs_at_verdict = self.logs[:]
 
     async def until(self, word: str) -> None:
         """A row, a line of a log or a sentence holds this word."""

@@ -83,7 +83,9 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) 
     assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
 
 
-@pytest.mark.parametrize("flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",)])
+@pytest.mark.parametrize(
+    "flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",), ("--no-real-mounts",)]
+)
 def test_what_a_running_cluster_cannot_change_is_refused(
     data: str, file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:
@@ -94,9 +96,21 @@ def test_what_a_running_cluster_cannot_change_is_refused(
     assert f"or run `tfjob local down --data {data}` first" in done.err
 
 
-def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+def make_large(file: Path) -> None:
     large = "resources: {requests: {cpu: 4000}}, command:"
     file.write_text(file.read_text().replace("command:", large))
+
+
+def test_a_large_job_is_told_what_it_waits_for_in_the_background(
+    data: str, file: Path, command: Command
+) -> None:
+    make_large(file)
+    started = command("run", str(file), "--detach", "--data", data)
+    assert "a worker requests 4k cpu (this machine has " in started.out
+
+
+def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+    make_large(file)
     started = command("run", str(file), "--detach", "--data", data, "--fit")
     assert "--fit: the requests for 4k cpu (this machine has " in started.out
     followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")

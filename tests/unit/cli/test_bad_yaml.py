@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.job_files import written
 from tests.unit.cli.conftest import Command
 
 HEAD = """\
@@ -206,12 +207,6 @@ CORPUS = {
         "replace the tabs at the beginning of lines with spaces",
     ),
 }
-
-
-def written(folder: Path, text: str) -> str:
-    path = folder / "job.yaml"
-    path.write_text(text, "utf-8")
-    return str(path)
 
 
 @pytest.mark.parametrize("why", CORPUS)

@@ -33,6 +33,18 @@ def raising(error: Exception) -> Work:
     return work
 
 
+async def seven(_: Cluster) -> int:
+    return 7
+
+
+@pytest.fixture
+def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without a kubeconfig, whose state is in `tmp_path`."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
 def test_flags_choose_the_namespace(tmp_path: Path) -> None:
     seen: list[tuple[str | None, str]] = []
 
@@ -71,58 +83,46 @@ def test_a_context_that_there_is_not_is_one_sentence(
     assert "elsewhere" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("_nothing_configured")
 def test_a_running_local_cluster_is_used_unless_another_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def work(connected: Cluster) -> int:
-        return 7
-
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     folder = data_folder.default_folder()
     with api_server_in_thread(folder) as up:
         handle = data_folder.lock(folder)
-        assert cluster.run(arguments(), work) == 7
+        assert cluster.run(arguments(), seven) == 7
         assert capsys.readouterr().err.startswith(f"using the local cluster on {folder}")
-        assert cluster.run(arguments(*up.flags), work) == 7
-        assert cluster.run(arguments("--context", "tfjob-local"), work) == 1
+        assert cluster.run(arguments(*up.flags), seven) == 7
+        assert cluster.run(arguments("--context", "tfjob-local"), seven) == 1
         monkeypatch.setenv("KUBECONFIG", str(up.kubeconfig))
-        assert cluster.run(arguments(), work) == 7
+        assert cluster.run(arguments(), seven) == 7
         assert "using the local cluster" not in capsys.readouterr().err
         os.close(handle)
         monkeypatch.delenv("KUBECONFIG")
-        assert cluster.run(arguments(), work) == 1
+        assert cluster.run(arguments(), seven) == 1
         assert "no cluster is configured" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("_nothing_configured")
 def test_a_run_that_goes_on_is_used_only_by_commands_that_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def work(connected: Cluster) -> int:
-        return 7
-
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with api_server_in_thread(tmp_path / "data") as up:
         now = datetime(2026, 11, 17, tzinfo=UTC)
         kept = RunFolder.create(
             runs_folder(), job="j", file="job.yaml", now=now, kubeconfig=up.kubeconfig
         )
-        assert cluster.run(arguments(), work, includes_runs=True) == 7
+        assert cluster.run(arguments(), seven, includes_runs=True) == 7
         assert capsys.readouterr().err.startswith(f"using the cluster of {kept.path.name}; ")
-        assert cluster.run(arguments(), work) == 1
+        assert cluster.run(arguments(), seven) == 1
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "other"))
-        assert cluster.run(arguments(), work, includes_runs=True) == 1
+        assert cluster.run(arguments(), seven, includes_runs=True) == 1
 
 
+@pytest.mark.usefixtures("_nothing_configured")
 def test_commands_that_look_find_the_job_of_a_run_in_its_namespace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+    tmp_path: Path, command: Command
 ) -> None:
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with api_server_in_thread(tmp_path / "data") as up:
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
         up.endpoint.request("POST", "/api/v1/namespaces", space)

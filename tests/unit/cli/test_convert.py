@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.job_files import written
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import container, tfjob
 from tests.unit.cli.conftest import Command, Done
@@ -42,13 +43,6 @@ LOSSES = [
     (14, "spec.replica_specs[1].tfPort"),
     (18, "spec.tensorBoard.logDir"),
 ]
-
-
-def written(folder: Path, *contents: Any, name: str = "job.yaml") -> str:
-    texts = [each if isinstance(each, str) else yaml.safe_dump(each) for each in contents]
-    path = folder / name
-    path.write_text("---\n".join(texts), "utf-8")
-    return str(path)
 
 
 def shown(done: Done) -> list[dict[str, Any]]:

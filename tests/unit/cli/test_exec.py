@@ -174,6 +174,28 @@ def test_what_cannot_be_entered_says_why(
     assert told in done.stderr
 
 
+def test_a_replica_that_has_ended_says_so_and_leaves_nothing(cluster: LocalCluster) -> None:
+    job = yaml.safe_load(_JOB.format(name="over", replicas=1))
+    (container,) = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["command"] = ["sh", "-c", "exit 3"]
+    cluster.call("POST", "/apis/kubeflow.org/v1/namespaces/default/tfjobs", job)
+    path = "/api/v1/namespaces/default/pods"
+
+    def uid_when_over() -> str:
+        pods = cluster.call("GET", path)["items"]
+        return "".join(
+            pod["metadata"]["uid"] for pod in pods if pod["status"].get("phase") == "Failed"
+        )
+
+    cluster.until("the replica has ended", uid_when_over)
+    done = tfjob_command(cluster, "exec", "over/worker-0", "--", "ls")
+    assert done.returncode == 1
+    told = "container 'tensorflow' of over/worker-0 has ended with exit code 3"
+    assert done.stderr == f"error: {told}; `tfjob explain over` says why\n"
+    folder = cluster.data / "node" / "pods" / uid_when_over()
+    assert list(folder.glob("**/surroundings.json")) == []
+
+
 def test_a_command_that_is_not_there_is_127(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "exec", "worker-1", "--", "no-such-command")
     assert done.returncode == 127

@@ -17,7 +17,9 @@ from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
 from tfjob.cli.follower import Outcome
-from tfjob.client.http import PartialObjectMetadata
+from tfjob.cli.replica_logs import ReplicaLogs
+from tfjob.client.errors import ApiError
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
@@ -41,6 +43,15 @@ class FirstRunOnly(Lines):
             return
         async for part in super().read(pod, options):
             yield part
+
+
+class Endless(Lines):
+    """Lines without end."""
+
+    async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:  # noqa: ARG002
+        while True:
+            yield b"more\n" * 100
+            await asyncio.sleep(0)
 
 
 def again_after(code: int) -> Json:
@@ -177,6 +188,62 @@ async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
         assert await following is Outcome.FAILED
     lines = ["first of j-worker-0", "", "last of j-worker-0"]
     assert play.screen.failures == [("worker-0", "exit code 3", lines)]
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+async def test_no_line_comes_after_the_verdict(tmp_path: Path, *, is_interrupted: bool) -> None:
+    job = tfjob("W2")
+    async with api_server_in_loop(tmp_path, logs=Endless()) as cluster:
+        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        following = play.begin()
+        await play.pod(0, running())
+        await play.screen.until("more")
+        if is_interrupted:
+            play.interrupts.hear()
+            play.interrupts.hear()
+        else:
+            await play.end("Succeeded", "well done")
+        await following
+    assert play.screen.logs == play.screen.logs_at_verdict
+
+
+async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = ReplicaLogs.close
+
+    async def close_while_a_pod_changes(logs: ReplicaLogs) -> None:
+        play.follower._show()
+        await close(logs)
+
+    monkeypatch.setattr(ReplicaLogs, "close", close_while_a_pod_changes)
+    at_verdict: list[str] = []
+    monkeypatch.setattr(
+        play.screen, "verdict", lambda *_, **__: at_verdict.extend(play.screen.rows)
+    )
+    following = play.begin()
+    await play.pod(0, running())
+    await play.screen.until("worker-0 Running")
+    await play.end("Succeeded", "well done")
+    assert await following is Outcome.SUCCEEDED
+    assert at_verdict == ["worker-0 Stopped the job has ended"]
+
+
+async def test_an_interrupted_job_that_cannot_be_deleted_ends_all_the_same(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object, **__: object) -> None:
+        raise ApiError("the disk is full", status=500)
+
+    monkeypatch.setattr(Api, "delete", full)
+    following = play.begin()
+    await play.pod(0, running())
+    await play.screen.until("last of j-worker-0")
+    play.interrupts.hear()
+    assert await following is Outcome.INTERRUPTED
+    told = "j: cannot be deleted, its processes are killed: the disk is full"
+    assert play.screen.messages[-1] == told
+    assert play.screen.verdicts == [("j: interrupted", False)]
 
 
 async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:

@@ -1,10 +1,24 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tfjob.cli.node_capacity import never_fits, read_nodes, waiting_pods
+from tfjob.cli.node_capacity import never_fits, read_nodes, waiting_pods, waiting_remedy
+from tfjob.local.node.machine import NodeSettings, node_object
+from tfjob.local.node.overcommit import Overcommit
 
 Json = dict[str, Any]
+NOTHING, GPUS, ALL = Overcommit(), Overcommit(gpus=True), Overcommit(requests=True)
+
+
+def local_node(folder: Path, overcommit: Overcommit) -> Json:
+    settings = NodeSettings(
+        data=folder,
+        workdir=folder,
+        allocatable={"cpu": "4", "pods": "9", "nvidia.com/gpu": "1"},
+        overcommit=overcommit,
+    )
+    return node_object(settings, now="2026-11-17T02:50:51Z")
 
 
 def node(name: str = "n1", *, cpu: str = "4", gpus: str = "0", **more: Any) -> Json:
@@ -89,3 +103,26 @@ def test_pods_are_placed_beside_those_that_run_and_each_other() -> None:
     nodes = read_nodes([node(), node("n2")], running)
     asked = [pod(f"w{number}", cpu="2") for number in range(4)]
     assert waiting_pods(asked, nodes) == ["w2", "w3"]
+
+
+@pytest.mark.parametrize(
+    ("overcommit", "waiting"), [(NOTHING, ["c1", "g1"]), (GPUS, ["c1"]), (ALL, [])]
+)
+def test_what_a_local_node_shares_is_not_waited_for(
+    tmp_path: Path, overcommit: Overcommit, waiting: list[str]
+) -> None:
+    asked = [pod(name, cpu="3") for name in ("c0", "c1")] + [
+        pod(name, gpu="1") for name in ("g0", "g1")
+    ]
+    nodes = read_nodes([local_node(tmp_path, overcommit)], [])
+    assert waiting_pods(asked, nodes) == waiting
+    assert (never_fits(pod(cpu="5"), nodes) is None) == overcommit.requests
+
+
+def test_the_remedy_of_a_local_node_is_fit(tmp_path: Path) -> None:
+    local, real = read_nodes([local_node(tmp_path, NOTHING)], []), read_nodes([node()], [])
+    assert "--fit starts all at once" in waiting_remedy(local)
+    assert waiting_remedy(real) == "wait until other pods end, or add nodes"
+    large = never_fits(pod(cpu="5"), local)
+    assert large is not None
+    assert large.remedy == "request less, or start the local cluster with --fit"

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.support.builders import NOW, decoded
+from tests.support.job_files import written
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command, Done
@@ -15,12 +16,6 @@ from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings
-
-
-def written(folder: Path, *jobs: Any) -> str:
-    path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump_all(jobs), "utf-8")
-    return str(path)
 
 
 def children_of(done: Done) -> list[dict[str, Any]]:

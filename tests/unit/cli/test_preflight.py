@@ -2,18 +2,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support.job_files import written
 from tests.support.local_apiserver.serving import PODS, api_server_in_thread
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
-
-
-def written(folder: Path, job: Any) -> str:
-    path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump(job))
-    return str(path)
 
 
 @pytest.mark.parametrize("job", [tfjob("C1 W2"), old_job("MASTER"), training_job("worker")])

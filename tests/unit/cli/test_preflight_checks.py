@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support.job_files import written
 from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
@@ -24,12 +24,6 @@ def cluster(tmp_path: Path) -> Iterator[ThreadedApiServer]:
         }
         up.endpoint.request("POST", NODES, node)
         yield up
-
-
-def written(folder: Path, *jobs: Any) -> str:
-    path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump_all(jobs))
-    return str(path)
 
 
 def with_requests(job: Any, **requests: str) -> Any:

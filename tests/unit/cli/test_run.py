@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.job_files import written
 from tests.support.other_jobs import old_job, training_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
@@ -33,12 +34,6 @@ def job(*command: str, name: str = "j", policy: Json | None = None, **replica: A
         "metadata": {"name": name},
         "spec": {"runPolicy": policy or {}, "tfReplicaSpecs": {"Worker": {**worker, **replica}}},
     }
-
-
-def written(folder: Path, *documents: Json) -> str:
-    path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump_all(documents))
-    return str(path)
 
 
 def test_success_is_zero_and_nothing_is_left(
@@ -138,6 +133,24 @@ def test_a_job_larger_than_this_machine_runs_with_fit_only(
     ignored = "--fit: the requests for 8 example.com/tpu (this machine has 0) are ignored"
     assert ignored in done.out.splitlines()
     assert "[worker-0] it runs" in done.out
+
+
+@pytest.mark.parametrize(("flags", "is_real"), [((), True), (("--no-real-mounts",), False)])
+def test_mount_paths_are_real_unless_it_is_turned_off(
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    is_real: bool,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("tfjob.local.node.launcher.can_be_mounted", asked.append)
+    one = job("true")
+    spec = one["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    spec["volumes"] = [{"name": "d", "emptyDir": {}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "d", "mountPath": "/data"}]
+    assert command("run", written(tmp_path, one), *flags).code == 0
+    assert ("/data" in asked) == is_real
 
 
 def test_containers_run_the_python_that_was_asked_for(tmp_path: Path, command: Command) -> None:
@@ -251,9 +264,9 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
-            pid = int(_line(process, r"\] pid (\d+)"))
+            pid = int(line_of(process, r"\] pid (\d+)"))
             process.send_signal(signal.SIGINT)
-            _line(process, "(Ctrl-C kills them now)")
+            line_of(process, "(Ctrl-C kills them now)")
             if times == 2:
                 process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=PATIENCE)
@@ -294,14 +307,14 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file, "--data", str(tmp_path / "data")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
-            _line(process, "(worker-0: Running)")
+            line_of(process, "(worker-0: Running)")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             gate.touch()
-            _line(process, "(jobs wait until there is space on that disk)")
+            line_of(process, "(jobs wait until there is space on that disk)")
             free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
-            _line(process, "(can be written again)")
-            _line(process, "(succeeded: )")
+            line_of(process, "(can be written again)")
+            line_of(process, "(succeeded: )")
             assert process.wait(25) == 0
         finally:
             process.kill()
@@ -311,7 +324,7 @@ def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
     file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
-        _line(process, "(more)")
+        line_of(process, "(more)")
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(25) == 130
@@ -319,7 +332,7 @@ def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
         assert process.stderr.read() == "TFJob j: the output was closed, so the job was ended\n"
 
 
-def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
+def line_of(process: "subprocess.Popen[str]", pattern: str) -> str:
     assert process.stdout is not None
     for line in process.stdout:
         found = re.search(pattern, line)

@@ -1,12 +1,17 @@
 """`tfjob runs` and `tfjob logs --run`."""
 
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.support.job_files import written
+from tests.support.patience import PATIENCE
 from tests.unit.cli.conftest import Command
-from tests.unit.cli.test_run import job, written
+from tests.unit.cli.test_run import job, line_of
 from tfjob.sdk import kept_runs
 from tfjob.sdk.run_folder import RunFolder
 
@@ -49,6 +54,26 @@ def test_a_state_folder_that_cannot_be_written_does_not_end_the_run(
     assert done.code == 0
     assert f"logs: not kept: {tmp_path}/file/tfjob/runs: Not a directory" in done.out
     assert "[worker-0] it runs" in done.out
+
+
+def test_a_cluster_that_is_kept_can_be_looked_at_after_the_job_has_ended(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    file = written(tmp_path, job("true", policy={"cleanPodPolicy": "None"}))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", file, "--keep"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line_of(process, "(the cluster keeps running)")
+            listed, described = command("runs"), command("describe", "j")
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert "  succeeded, cluster up  " in listed.out
+    assert described.code == 0, described.err
+    assert "State:       Succeeded\n" in described.out
+    assert "cluster up" not in command("runs").out
 
 
 def test_runs_are_listed(run: RunFolder, command: Command) -> None:

@@ -2,8 +2,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.support.job_files import written
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
@@ -11,12 +11,6 @@ from tfjob.cli.main import main
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 OLD_JOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
-
-
-def written(folder: Path, *objects: object) -> str:
-    path = folder / "jobs.yaml"
-    path.write_text(yaml.safe_dump_all(objects))
-    return str(path)
 
 
 def config_map(name: str) -> dict[str, object]:
@@ -116,7 +110,7 @@ def test_a_faulty_file_is_rejected_before_the_cluster_is_asked(
     assert main(["submit", written(tmp_path, job), "--kubeconfig", "/nowhere"]) == 2
     err = capsys.readouterr().err
     assert "restartPolicy" in err
-    assert "jobs.yaml:" in err
+    assert "job.yaml:" in err
     assert main(["submit", written(tmp_path, config_map("c"))]) == 2
     assert "no job in it" in capsys.readouterr().err
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.job_files import written
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 
@@ -44,13 +45,6 @@ FAULTS = [
     (8, "spec.tfReplicaSpecs", "did you mean Worker?"),
     (6, "spec.cleanPodPolicyy", "did you mean spec.cleanPodPolicy?"),
 ]
-
-
-def written(folder: Path, *contents: Any, name: str = "job.yaml") -> str:
-    texts = [each if isinstance(each, str) else yaml.safe_dump(each) for each in contents]
-    path = folder / name
-    path.write_text("---\n".join(texts), "utf-8")
-    return str(path)
 
 
 def test_valid_job_is_said_to_be_valid(tmp_path: Path, command: Command) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from tests.support.seeds import published
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.local.cluster import LocalCluster
-from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 CORE = "/api/v1/namespaces/kubeflow"
@@ -27,18 +25,6 @@ def pod(script: str, name: str = "p", **spec: Any) -> Json:
         "metadata": {"name": name},
         "spec": {"restartPolicy": "Never", "containers": [container], **spec},
     }
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
-    made = LocalCluster(
-        tmp_path / "data",
-        workdir=tmp_path,
-        dialects=stored_dialects(),
-        environ={"PATH": "/usr/bin:/bin"},
-    )
-    async with made as found:
-        yield found
 
 
 async def until(cluster: LocalCluster, path: str, is_so: Any) -> Json:
@@ -60,18 +46,20 @@ async def ended(cluster: LocalCluster, name: str = "p") -> Json:
     )
 
 
-async def test_namespace_of_a_file_is_created_with_its_first_object(cluster: LocalCluster) -> None:
-    await cluster.api.create(f"{CORE}/persistentvolumeclaims", CLAIM, decode=dict)
-    found: Json = await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+async def test_namespace_of_a_file_is_created_with_its_first_object(
+    local_cluster: LocalCluster,
+) -> None:
+    await local_cluster.api.create(f"{CORE}/persistentvolumeclaims", CLAIM, decode=dict)
+    found: Json = await local_cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
     assert found["status"]["phase"] == "Active"
 
 
-async def test_dry_run_needs_and_creates_no_namespace(cluster: LocalCluster) -> None:
+async def test_dry_run_needs_and_creates_no_namespace(local_cluster: LocalCluster) -> None:
     path = f"{CORE}/persistentvolumeclaims"
-    made: Json = await cluster.api.create(path, CLAIM, decode=dict, dry_run=True)
+    made: Json = await local_cluster.api.create(path, CLAIM, decode=dict, dry_run=True)
     assert made["metadata"]["namespace"] == "kubeflow"
     with pytest.raises(NotFound):
-        await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+        await local_cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -86,54 +74,58 @@ async def test_dry_run_needs_and_creates_no_namespace(cluster: LocalCluster) -> 
     ],
 )
 async def test_objects_of_programs_bring_no_namespace_back(
-    cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
+    local_cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
 ) -> None:
     body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}
     if kind != "events":
         del body["involvedObject"]
     with pytest.raises(ApiError):
-        await cluster.api.create(f"{CORE}/{kind}", body, decode=dict, dry_run=dry_run)
+        await local_cluster.api.create(f"{CORE}/{kind}", body, decode=dict, dry_run=dry_run)
     with pytest.raises(NotFound):
-        await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+        await local_cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
 
 
-async def test_seed_003_line_151_claim_is_bound_once_a_pod_uses_it(cluster: LocalCluster) -> None:
+async def test_seed_003_line_151_claim_is_bound_once_a_pod_uses_it(
+    local_cluster: LocalCluster,
+) -> None:
     claims = f"{CORE}/persistentvolumeclaims"
-    made: Json = await cluster.api.create(claims, CLAIM, decode=dict)
+    made: Json = await local_cluster.api.create(claims, CLAIM, decode=dict)
     assert made["status"]["phase"] == "Pending"
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "azurefile"}}]
-    await cluster.api.create(f"{CORE}/pods", pod("true", volumes=volumes), decode=dict)
-    await ended(cluster)
-    claim: Json = await cluster.api.get(f"{claims}/azurefile", decode=dict)
+    await local_cluster.api.create(f"{CORE}/pods", pod("true", volumes=volumes), decode=dict)
+    await ended(local_cluster)
+    claim: Json = await local_cluster.api.get(f"{claims}/azurefile", decode=dict)
     assert claim["status"]["phase"] == "Bound"
     assert claim["status"]["capacity"] == {"storage": "5Gi"}
     assert re.fullmatch(r"pvc-[-0-9a-f]{36}", claim["spec"]["volumeName"])
 
 
 async def test_seed_002_line_157_token_in_a_pod_opens_the_api_server(
-    cluster: LocalCluster, tmp_path: Path
+    local_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     folder = "/var/run/secrets/kubernetes.io/serviceaccount"
     script = (
         f"cat {folder}/token > token; cat {folder}/namespace > namespace; cat {folder}/ca.crt > ca;"
         " echo https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT > url"
     )
-    await cluster.api.create(f"{CORE}/pods", pod(script), decode=dict)
-    assert (await ended(cluster))["status"]["phase"] == "Succeeded"
+    await local_cluster.api.create(f"{CORE}/pods", pod(script), decode=dict)
+    assert (await ended(local_cluster))["status"]["phase"] == "Succeeded"
     assert (tmp_path / "namespace").read_text() == "kubeflow"
-    assert (tmp_path / "url").read_text().strip() == cluster.url
-    assert (tmp_path / "token").read_text() in cluster.kubeconfig.read_text()
+    assert (tmp_path / "url").read_text().strip() == local_cluster.url
+    assert (tmp_path / "token").read_text() in local_cluster.kubeconfig.read_text()
     assert (tmp_path / "ca").read_text().startswith("-----BEGIN CERTIFICATE-----")
 
 
 async def test_seed_000_line_548_pod_has_the_usual_events_but_for_pulled(
-    cluster: LocalCluster,
+    local_cluster: LocalCluster,
 ) -> None:
-    await cluster.api.create(f"{CORE}/pods", pod("sleep 60"), decode=dict)
+    await local_cluster.api.create(f"{CORE}/pods", pod("sleep 60"), decode=dict)
     running = f"{CORE}/pods/p"
-    await until(cluster, running, lambda each: each.get("status", {}).get("phase") == "Running")
-    await cluster.api.delete(running)
-    await until(cluster, running, lambda each: not each)
+    await until(
+        local_cluster, running, lambda each: each.get("status", {}).get("phase") == "Running"
+    )
+    await local_cluster.api.delete(running)
+    await until(local_cluster, running, lambda each: not each)
 
     def reasons(events: Json) -> dict[str, str]:
         return {each["reason"]: each["message"] for each in events["items"]}
@@ -144,13 +136,13 @@ async def test_seed_000_line_548_pod_has_the_usual_events_but_for_pulled(
         "Killing": "Stopping container c",
     }
     found = await until(
-        cluster, f"{CORE}/events", lambda each: expected.items() <= reasons(each).items()
+        local_cluster, f"{CORE}/events", lambda each: expected.items() <= reasons(each).items()
     )
     assert reasons(found).keys() == {"Scheduled", *expected}
 
 
 async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_status(
-    cluster: LocalCluster,
+    local_cluster: LocalCluster,
 ) -> None:
     container = {"name": "tensorflow", "image": "a", "command": ["sleep", "60"]}
     board = {
@@ -169,9 +161,11 @@ async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_s
         },
     }
     path = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
-    await cluster.api.create(path, job, decode=dict)
+    await local_cluster.api.create(path, job, decode=dict)
     found = await until(
-        cluster, f"{path}/j", lambda each: "TensorBoard" in each.get("status", {}).get("reason", "")
+        local_cluster,
+        f"{path}/j",
+        lambda each: "TensorBoard" in each.get("status", {}).get("reason", ""),
     )
     assert found["status"]["reason"] == (
         "TensorBoard tensorboard-rid cannot start: CreateContainerConfigError:"
@@ -180,19 +174,19 @@ async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_s
 
 
 async def test_seed_004_line_130_tensorboard_without_its_claim_says_why_in_the_status(
-    cluster: LocalCluster,
+    local_cluster: LocalCluster,
 ) -> None:
     job = published("004-tensorboard")
     (container,) = job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
     container["command"] = ["sleep", "60"]
     path = "/apis/batch.tensorstack.dev/v1beta1/namespaces/default/tensorflowtrainingjobs"
-    await cluster.api.create(path, job, decode=dict)
+    await local_cluster.api.create(path, job, decode=dict)
 
     def note(found: Json) -> str:
         told = found.get("status", {}).get("tensorboard", {}).get("note", "")
         return str(told)
 
     found = await until(
-        cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)
+        local_cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)
     )
     assert note(found).endswith('persistentvolumeclaim "tensorflow-tensorboard-pvc" not found')

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cluster_in_process import cluster_on
 from tests.unit.local.node.fake_api import until
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.local.apiserver.server import ApiServer
-from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, lock_holder, make_folder, prepare, write_file
-from tfjob.sdk.jobs import stored_dialects
 
 NOBODY = 65534
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -35,12 +34,6 @@ def open_to_others(folder: Path) -> list[str]:
     return [str(each) for each in found if each.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
 
 
-def cluster(data: Path) -> LocalCluster:
-    return LocalCluster(
-        data, workdir=data.parent, dialects=stored_dialects(), environ={"PATH": os.environ["PATH"]}
-    )
-
-
 def hand_over(path: Path) -> None:
     os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
@@ -53,7 +46,7 @@ async def test_a_folder_of_another_user_is_rejected_before_its_token_is_read(
     data.mkdir()
     (data / "token").write_text("known\n")
     hand_over(data)
-    for use in (prepare, cluster, lock_holder):
+    for use in (prepare, cluster_on, lock_holder):
         with pytest.raises(DataFolderError, match=f"{data}: belongs to another user .uid {NOBODY}"):
             use(data)
     with pytest.raises(DataFolderError, match="choose another folder with --data"):
@@ -153,7 +146,7 @@ async def test_files_of_an_earlier_version_are_closed_to_others(tmp_path: Path) 
 
 async def test_nothing_in_the_folder_is_open_to_others(tmp_path: Path, umask: int) -> None:
     data = tmp_path / "a" / "data"
-    async with cluster(data) as up:
+    async with cluster_on(data, {"PATH": os.environ["PATH"]}) as up:
         secret = {"metadata": {"name": "s"}, "data": {"key": "cGFzcw=="}}
         await up.api.create(SECRETS, secret, decode=PartialObjectMetadata)
         await up.api.create(PODS, _pod(), decode=PartialObjectMetadata)

@@ -29,5 +29,5 @@ def test_records_that_cannot_be_written_are_dropped(
     with logging_to(tmp_path):
         monkeypatch.setattr(logging.StreamHandler, "flush", full)
         logging.getLogger("part").warning("lost")
-        monkeypatch.undo()
+    monkeypatch.undo()
     assert capsys.readouterr() == ("", "")

@@ -1,10 +1,12 @@
 """Which runs are kept, and how one is found."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from tfjob.local.node.process import ProcessIdentity
 from tfjob.sdk import kept_runs
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.kept_runs import find_run, prune, running_run
@@ -40,6 +42,22 @@ def test_a_run_is_found_by_its_name_its_job_or_its_folder(parent: Path) -> None:
     assert find_run(str(first.path)).path == first.path
 
 
+def test_a_name_is_not_taken_for_a_folder(
+    parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = run(parent, "mnist", minute=0)
+    monkeypatch.chdir(tmp_path)
+    copy = shutil.copytree(run(parent, "other", minute=1).path, tmp_path / "mnist")
+    assert find_run("mnist").path == own.path
+    assert find_run("./mnist").path.samefile(copy)
+
+
+def test_a_folder_that_is_no_run_is_said_so(parent: Path, tmp_path: Path) -> None:
+    run(parent, "mnist", minute=0)
+    with pytest.raises(TFJobError, match="mnist is not the folder of a run: it has no readable"):
+        find_run(str(tmp_path / "mnist"))
+
+
 def test_a_run_that_is_not_kept_is_said_so(parent: Path) -> None:
     with pytest.raises(TFJobError, match="no run is kept"):
         find_run("")
@@ -64,6 +82,20 @@ def test_the_newest_run_that_goes_on_is_the_current_one(parent: Path) -> None:
     found = running_run()
     assert found is not None
     assert found.record.job == "b"
+
+
+def test_a_cluster_that_is_kept_after_its_job_is_found(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = run(parent, "mnist", minute=0, is_over=False)
+    made.finish("failed", now=NOW, keeps_cluster=True)
+    found = running_run()
+    assert found is not None
+    assert (found.path, found.state) == (made.path, "failed, cluster up")
+    prune(parent, keep=0)
+    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda _: False)
+    assert running_run() is None
+    assert find_run("mnist").state == "failed"
 
 
 @pytest.mark.parametrize("place", ["runs", "run", "cluster"])

@@ -48,6 +48,8 @@ def test_replicas_that_lack_gpus_alone_can_share_them() -> None:
     assert excess_text(more, WITH_GPUS, shares_gpus=True).startswith(
         "all replicas together request 4 cpu (this machine has 2): "
     )
+    large = excess_text(job(limits={"nvidia.com/gpu": 3}), WITH_GPUS, shares_gpus=True)
+    assert large.startswith("a worker requests 3 nvidia.com/gpu (this machine has 2) and never")
 
 
 def test_a_replica_that_never_fits_is_named() -> None:

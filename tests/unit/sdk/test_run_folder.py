@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.sdk.kept_runs import kept_runs
+from tfjob.local.node.process import ProcessIdentity
+from tfjob.sdk.kept_runs import kept_runs, prune
 from tfjob.sdk.run_folder import RunFolder
 
 NOW = datetime(2026, 11, 17, 2, 50, 51, tzinfo=UTC)
@@ -52,6 +53,45 @@ def test_a_run_that_goes_on_is_told_from_one_that_was_killed(tmp_path: Path) -> 
     (run.path / "run.json").write_text(record.replace('"start_time":"', '"start_time":"9'))
     (found,) = kept_runs(tmp_path)
     assert (found.state, found.record.is_running) == ("killed", False)
+
+
+@pytest.mark.parametrize(
+    ("host", "boot", "process", "state"),
+    [
+        ("here", "this", "alive", "running"),
+        ("here", "this", "dead", "killed"),
+        ("here", "earlier", "alive", "killed"),
+        ("here", "earlier", "dead", "killed"),
+        ("other", "other", "alive", "runs on host other"),
+        ("other", "other", "dead", "runs on host other"),
+        # A container has a name of its own, and the boot ID of its machine.
+        ("other", "this", "dead", "runs on host other"),
+        # The machine was renamed.
+        ("other", "this", "alive", "running"),
+        # A system without boot IDs.
+        ("here", "", "alive", "running"),
+        ("other", "", "alive", "runs on host other"),
+    ],
+)
+def test_a_process_counts_on_its_own_machine_since_its_boot(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    boot: str,
+    process: str,
+    state: str,
+) -> None:
+    made_on, made_at = host, boot
+    monkeypatch.setattr("socket.gethostname", lambda: made_on)
+    monkeypatch.setattr("tfjob.sdk.run_folder.boot_id", lambda: made_at)
+    create(tmp_path)
+    made_on, made_at = "here", boot and "this"
+    monkeypatch.setattr(ProcessIdentity, "is_alive", lambda _: process == "alive")
+    (found,) = kept_runs(tmp_path)
+    assert found.state == state
+    assert found.record.is_running == (state == "running")
+    prune(tmp_path, keep=0)
+    assert found.path.exists() == (state != "killed")
 
 
 def test_a_large_log_keeps_its_newest_lines(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.local.node import surroundings
 from tfjob.local.node.checkpoint import (
     ContainerRecord,
     PodRecord,
@@ -267,6 +268,7 @@ class PodContainers:
     def _end(self, name: str, ended: ContainerExit) -> None:
         old = self.record.container(name)
         now = self._clock()
+        surroundings.remove(self._folder(old))
         end = terminated(
             ended, old, termination_message=self._termination_message(old, ended), now=now
         )

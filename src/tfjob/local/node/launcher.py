@@ -90,7 +90,7 @@ class Launcher:
             launch = self._launch(
                 pod, container, record, variables=variables, translation=translation
             )
-            return _with_real_mounts(launch, mounts)
+            return _with_real_mounts(launch, mounts) if self._settings.has_real_mounts else launch
         except VolumeError as fault:
             raise LaunchDeferredError("CreateContainerConfigError", str(fault)) from fault
         except NoPortError as fault:

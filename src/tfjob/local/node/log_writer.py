@@ -24,6 +24,7 @@ class LogWriter:
         self._partial = {"stdout": b"", "stderr": b""}
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._size = os.fstat(self._fd).st_size
+        self._is_torn = False
         self.error = ""
 
     def feed(self, stream: str, data: bytes) -> None:
@@ -51,19 +52,27 @@ class LogWriter:
         try:
             if self._size and self._size + len(entries) > self._limit:
                 self._rotate()
+            if self._is_torn:
+                entries = b"\n" + entries  # keeps this entry apart from the part of an earlier one
             while entries:
                 written = os.write(self._fd, entries)
                 self._size += written
+                self._is_torn = entries[written - 1 : written] != b"\n"
                 entries = entries[written:]
         except OSError as error:
             self.error = f"log lines were lost: {self._path}: {error.strerror}"
 
     def _rotate(self) -> None:
+        """Begin a new file; after an error the old one stays in use until this succeeds."""
+        if os.path.exists(self._path):  # noqa: PTH110 - plain strings keep this start-up cheap
+            self._move_back()
+        new = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.close(self._fd)
+        self._fd, self._size, self._is_torn = new, 0, False
+
+    def _move_back(self) -> None:
         for number in range(self._keep - 2, 0, -1):
             older = f"{self._path}.{number}"
-            if os.path.exists(older):  # noqa: PTH110 - plain strings keep this start-up cheap
+            if os.path.exists(older):  # noqa: PTH110 - as above
                 os.replace(older, f"{self._path}.{number + 1}")  # noqa: PTH105 - as above
         os.replace(self._path, f"{self._path}.1")  # noqa: PTH105 - as above
-        os.close(self._fd)
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._size = 0

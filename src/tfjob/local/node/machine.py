@@ -19,6 +19,7 @@ from tfjob.k8s.resource_usage import ZERO
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.overcommit import ANNOTATION as OVERCOMMIT
 from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.resource_fit import GPU
 from tfjob.local.node.restart_policy import Backoff
@@ -41,6 +42,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
     access: ClusterAccess | None = None
     overcommit: Overcommit = Overcommit()
+    has_real_mounts: bool = True
     backoff: Backoff = Backoff()
     retry_seconds: float = 2.0
     memory_interval: float = 0.5
@@ -61,7 +63,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
         return {name: quantity.parse(text) or ZERO for name, text in self.allocatable.items()}
 
 
-def settings_of_machine(
+def settings_of_machine(  # noqa: PLR0913 - one value for each thing a person may choose
     data: Path,
     *,
     workdir: Path,
@@ -69,6 +71,7 @@ def settings_of_machine(
     backoff: Backoff | None = None,
     python: Path | None = None,
     overcommit: Overcommit = Overcommit(),  # noqa: B008 - immutable
+    has_real_mounts: bool = True,
 ) -> NodeSettings:
     """Settings that offer the whole machine to pods; `python` is the Python that they find."""
     python_folder = (python or Path(sys.executable)).parent
@@ -82,6 +85,7 @@ def settings_of_machine(
         environ=base_environment(environ, python_folder=str(python_folder)),
         backoff=backoff or Backoff(),
         overcommit=overcommit,
+        has_real_mounts=has_real_mounts,
     )
 
 
@@ -141,7 +145,10 @@ def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
         "metadata": {
             "name": settings.name,
             "labels": labels,
-            "annotations": {DATA_FOLDER: str(settings.data)},
+            "annotations": {
+                DATA_FOLDER: str(settings.data),
+                OVERCOMMIT: settings.overcommit.annotation,
+            },
         },
         "status": {
             "capacity": dict(settings.allocatable),

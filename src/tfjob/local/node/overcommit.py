@@ -14,7 +14,10 @@ from tfjob.local.node.resource_fit import GPU
 
 Json = Mapping[str, Any]
 Amounts = Mapping[str, Quantity]
+ANNOTATION = "tfjob.dev/overcommit"
+"""The annotation of the Node that names what it hands out more than once."""
 _PODS = "pods"
+_REQUESTS, _GPUS, _NOTHING = "requests", "gpus", "none"
 
 
 class Overcommit(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +25,13 @@ class Overcommit(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: bool = False
     gpus: bool = False
+
+    @property
+    def annotation(self) -> str:
+        """The value of the annotation."""
+        if self.requests:
+            return _REQUESTS
+        return _GPUS if self.gpus else _NOTHING
 
     @property
     def shares_gpus(self) -> bool:
@@ -46,3 +56,11 @@ class Overcommit(msgspec.Struct, frozen=True, kw_only=True):
     def given(self, count: int, *, every: Sequence[str]) -> int:
         """How many GPUs a pod gets that asks for so many."""
         return min(count, len(every)) if self.requests else count
+
+
+def of_annotations(annotations: Mapping[str, str]) -> Overcommit | None:
+    """What a Node with these annotations hands out more than once; None if it is not local."""
+    value = annotations.get(ANNOTATION)
+    if value is None:
+        return None
+    return Overcommit(requests=value == _REQUESTS, gpus=value == _GPUS)

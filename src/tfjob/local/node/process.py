@@ -97,11 +97,21 @@ def start_time_of(pid: int) -> str | None:
     return None if state == "Z" else fields[18]
 
 
+def boot_id() -> str:
+    """What tells this boot of this machine from all others; empty if the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
 def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
+    except PermissionError:
+        pass  # it belongs to another user
     return True
 
 

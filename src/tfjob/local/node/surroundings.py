@@ -1,11 +1,12 @@
 """What a command finds in a container that runs: its variables, working directory and mounts.
 
 They are stored in the container's folder at each start, readable by their owner alone, so that
-another process can run a command beside the container's own.
+another process can run a command beside the container's own. They are removed when it ends: its
+variables may hold secrets.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,6 +57,12 @@ class RunningContainer(msgspec.Struct, frozen=True, kw_only=True):
 def save(folder: Path, found: Surroundings) -> None:
     """Store them in the folder of the container."""
     write_file(folder / _FILE, msgspec.json.encode(found))
+
+
+def remove(folder: Path) -> None:
+    """Forget them; the container has ended."""
+    with suppress(OSError):  # a folder that cannot be written must not keep the end from being told
+        (folder / _FILE).unlink(missing_ok=True)
 
 
 def load(pods_folder: Path, uid: str, container: str) -> RunningContainer | None:

@@ -214,8 +214,8 @@ def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
     assert passes.go(*told, now=at(2)).updates == []
 
 
-def test_a_group_restart_does_not_wait_for_the_pod_that_stays_for_the_queue() -> None:
-    """The queue needs a successor before that pod goes, and the successors come all at once."""
+def restarted_group() -> Passes:
+    """A job of three workers that restarts as a whole because one was killed, at second 5."""
     given = queued("W3", restart="ExitCode")
     given["metadata"]["annotations"] = {RECOVERY: "Group"}
     passes = Passes(given, GROUPED)
@@ -223,6 +223,12 @@ def test_a_group_restart_does_not_wait_for_the_pod_that_stays_for_the_queue() ->
     passes.go(*running)
     failed = held(a_pod("worker", 1, "Failed", exit_code=137))
     passes.go(running[0], failed, running[2], now=at(5))
+    return passes
+
+
+def test_a_group_restart_does_not_wait_for_the_pod_that_stays_for_the_queue() -> None:
+    """The queue needs a successor before that pod goes, and the successors come all at once."""
+    passes = restarted_group()
     old = [held(a_pod("worker", each, "Failed", exit_code=137, deleted=6)) for each in range(3)]
     plan = passes.go(*old, now=at(10))
     assert (released(plan), created_names(plan, "Pod")) == (["j-worker-1", "j-worker-2"], [])
@@ -236,13 +242,7 @@ def test_a_group_restart_does_not_wait_for_the_pod_that_stays_for_the_queue() ->
 
 
 def test_a_group_restart_waits_for_a_pod_that_still_runs() -> None:
-    given = queued("W3", restart="ExitCode")
-    given["metadata"]["annotations"] = {RECOVERY: "Group"}
-    passes = Passes(given, GROUPED)
-    running = [held(a_pod("worker", each)) for each in range(3)]
-    passes.go(*running)
-    failed = held(a_pod("worker", 1, "Failed", exit_code=137))
-    passes.go(running[0], failed, running[2], now=at(5))
+    passes = restarted_group()
     plan = passes.go(held(a_pod("worker", 0, deleted=6)), now=at(600))
     assert created_names(plan, "Pod") == []
 

@@ -1,7 +1,13 @@
 """Writing and rotating container logs."""
 
+import errno
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tfjob.local.node.log_writer import LogWriter
 
@@ -42,3 +48,51 @@ def test_a_full_disk_is_remembered_and_not_fatal() -> None:
     writer = LogWriter("/dev/full", limit=1 << 20, keep=3)
     writer.feed("stdout", b"lost\n")
     assert "No space left on device" in writer.error
+
+
+@contextmanager
+def full_disk(*, after: int = 0) -> Iterator[None]:
+    """A disk on which so many bytes fit, and no new file."""
+    room, real_write = after, os.write
+
+    def write(handle: int, data: bytes) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        data, room = data[:room], max(room - len(data), 0)
+        return real_write(handle, data)
+
+    def no_file(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", write)
+        patch.setattr(os, "open", no_file)
+        yield
+
+
+@pytest.mark.parametrize("room", [0, 10, 40, 45])
+def test_a_line_after_a_full_disk_is_whole(tmp_path: Path, room: int) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=1 << 20, keep=3)
+    with full_disk(after=room):
+        writer.feed("stdout", b"some words that are lost\n")
+    writer.feed("stdout", b"first\n")
+    writer.feed("stdout", b"second\n")
+    first, second = path.read_text().splitlines()[-2:]
+    assert re.fullmatch(r"\S+Z stdout F first", first)
+    assert re.fullmatch(r"\S+Z stdout F second", second)
+
+
+def test_a_rotation_that_fails_loses_only_the_lines_of_that_time(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=100, keep=3)
+    writer.feed("stdout", b"x" * 60 + b"\n")
+    with full_disk():
+        for _ in range(2):
+            writer.feed("stdout", b"lost\n")
+    assert "No space left on device" in writer.error
+    writer.feed("stdout", b"again\n")
+    assert path.read_text().endswith(" stdout F again\n")
+    assert (tmp_path / "0.log.1").read_text().endswith("xx\n")
+    assert not (tmp_path / "0.log.2").exists()

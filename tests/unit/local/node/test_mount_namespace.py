@@ -187,8 +187,9 @@ def test_nothing_is_mounted_below_a_folder_in_which_the_user_can_write(
 
 
 @pytest.mark.usefixtures("_namespaces")
-async def test_a_container_finds_its_volume_at_a_path_that_it_names_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("is_real", "phase"), [(True, "Succeeded"), (False, "Failed")])
+async def test_a_path_that_a_program_names_itself_is_there_unless_it_is_turned_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_real: bool, phase: str
 ) -> None:
     # Who runs the tests may be root, who could create the path.
     monkeypatch.setattr("os.access", lambda *_: False)
@@ -199,10 +200,10 @@ async def test_a_container_finds_its_volume_at_a_path_that_it_names_itself(
         "command": [sys.executable, "-c", script, "folder"],
         "volumeMounts": [{"name": "d", "mountPath": "/no-such-folder"}],
     }
-    async with node(api, tmp_path):
+    async with node(api, tmp_path, has_real_mounts=is_real):
         api.create(one)
-        assert await finished(api) == "Succeeded", log_of(tmp_path, one)
-    assert (tmp_path / "out").read_text() == "kept"
+        assert await finished(api) == phase, log_of(tmp_path, one)
+    assert (tmp_path / "out").exists() == is_real
 
 
 async def test_a_container_starts_where_nothing_can_be_mounted(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tfjob.local.node.process import (
     ContainerProcess,
     Launch,
     ProcessIdentity,
+    boot_id,
     kill_marked,
     read_exit_record,
     recover,
@@ -229,6 +231,26 @@ def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:
     mine = ProcessIdentity(pid=os.getpid(), start_time=start_time_of(os.getpid()) or "")
     assert mine.is_alive()
     assert not ProcessIdentity(pid=os.getpid(), start_time="1").is_alive()
+
+
+@pytest.mark.parametrize(
+    ("error", "start_time"), [(None, ""), (PermissionError, ""), (ProcessLookupError, None)]
+)
+def test_a_process_of_another_user_exists_where_there_is_no_proc(
+    monkeypatch: pytest.MonkeyPatch, error: type[OSError] | None, start_time: str | None
+) -> None:
+    def kill(_pid: int, _number: int) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "kill", kill)
+    assert start_time_of(7) == start_time
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which boot it is")
+def test_the_boot_has_an_id() -> None:
+    assert uuid.UUID(boot_id()).version == 4
 
 
 def test_sweep_without_carriers_returns_at_once() -> None:
