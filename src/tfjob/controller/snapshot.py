@@ -9,7 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -254,14 +254,12 @@ class SnapshotReader:
 
     async def _children(self, job: Job, found: Children) -> Children:
         """Add the pod group, companions, lost nodes and priorities."""
-        pod_groups = self.stores.pod_groups
-        groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
         events = await self._events(job, found.pods, now=now)
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
-            pod_group=groups[0] if groups else None,
+            pod_group=self._pod_group(job),
             companions=self._companions(job) if job.companions else {},
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
@@ -271,6 +269,13 @@ class SnapshotReader:
             events=events or (),
             is_look_due=events is None,
         )
+
+    def _pod_group(self, job: Job) -> PodGroup | None:
+        """The PodGroup of the gang. Schedulers make others for pods that are in none, and name
+        the job as their owner too."""
+        groups = _owned_by(job.owner, self.stores.pod_groups) if self.stores.pod_groups else []
+        is_own = (job.gang is None or each.metadata.name == job.gang.group_name for each in groups)
+        return next(compress(groups, is_own), None)
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
         if job.gang is None or not job.gang.computes_resources:
