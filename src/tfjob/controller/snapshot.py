@@ -9,7 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import compress, islice
+from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -235,7 +235,8 @@ class SnapshotReader:
         batch_jobs = self._batch_jobs(owner)
         pods = [*_owned_by(owner, self.stores.pods), *self._pods_of(batch_jobs)]
         services = _owned_by(owner, self.stores.services)
-        return Children(pods=pods, jobs=batch_jobs, services=services)
+        group = self._pod_group(owner)
+        return Children(pods=pods, jobs=batch_jobs, services=services, pod_group=group)
 
     def _batch_jobs(self, owner: Owner) -> Sequence[BatchJob]:
         return _owned_by(owner, self.stores.batch_jobs) if self.stores.batch_jobs else ()
@@ -259,7 +260,7 @@ class SnapshotReader:
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
-            pod_group=self._pod_group(job),
+            pod_group=self._pod_group(job.owner),
             companions=self._companions(job) if job.companions else {},
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
@@ -270,12 +271,12 @@ class SnapshotReader:
             is_look_due=events is None,
         )
 
-    def _pod_group(self, job: Job) -> PodGroup | None:
-        """The PodGroup of the gang. Schedulers make others for pods that are in none, and name
-        the job as their owner too."""
-        groups = _owned_by(job.owner, self.stores.pod_groups) if self.stores.pod_groups else []
-        is_own = (job.gang is None or each.metadata.name == job.gang.group_name for each in groups)
-        return next(compress(groups, is_own), None)
+    def _pod_group(self, owner: Owner) -> PodGroup | None:
+        """The PodGroup of the gang, which has the name of the job. Schedulers make others for pods
+        that are in none, and name the job as their owner too."""
+        groups = self.stores.pod_groups
+        found = None if groups is None else groups.get((owner.namespace, owner.name))
+        return found if found and found.metadata.controller_uid == owner.uid else None
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
         if job.gang is None or not job.gang.computes_resources:

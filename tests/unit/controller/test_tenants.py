@@ -138,8 +138,11 @@ async def test_what_changes_in_another_namespace_does_not_wake_a_resting_job() -
     assert reader.fingerprint(stored) != before
 
 
-async def test_pod_group_that_a_scheduler_made_for_the_job_is_not_that_of_its_gang() -> None:
-    reader = a_reader(KubeflowV1(), an_object(tfjob("W1")), gang_scheduler_name="volcano")
+@pytest.mark.parametrize("body", [tfjob("W1"), tfjob("")], ids=["readable", "unreadable"])
+async def test_pod_group_that_a_scheduler_made_for_the_job_is_not_that_of_its_gang(
+    body: dict[str, Any],
+) -> None:
+    reader = a_reader(KubeflowV1(), an_object(body), gang_scheduler_name="volcano")
     assert reader.stores.pod_groups is not None
     for name, expected in ((f"podgroup-{UID}", None), ("j", "j")):
         here = msgspec.structs.replace(meta(name), namespace=HERE)
