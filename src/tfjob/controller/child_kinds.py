@@ -1,6 +1,6 @@
 """The kinds of children: their API resources and the nouns used in messages.
 
-Kinds that every dialect has are listed here; companions come from the dialect.
+Kinds that every dialect has are listed here; the others come from the dialect.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,17 @@ def resource_of(api: ChildApi) -> Resource:
 class Kinds:
     """The kinds of children that one dialect's jobs can have."""
 
-    def __init__(self, companions: Sequence[ChildApi] = ()) -> None:
-        own = {each.kind: Kind(resource_of(each), each.kind.lower()) for each in companions}
+    def __init__(self, others: Sequence[ChildApi] = ()) -> None:
+        own = {each.kind: Kind(resource_of(each), _noun(each.kind)) for each in others}
         self._kinds = {**own, **_KINDS}
 
     def of(self, name: str, job: Job | InvalidJob) -> Kind:
         """The kind of a child; a PodGroup's API depends on the scheduler."""
         if name == ChildKind.POD_GROUP and isinstance(job, Job) and job.gang is not None:
             group, _, version = job.gang.api_version.partition("/")
-            return Kind(Resource(group, version, "podgroups"), "PodGroup")
+            return Kind(Resource(group, version, "podgroups"), _noun(name))
         return self._kinds[name]
+
+
+def _noun(kind: str) -> str:
+    return kind if kind == ChildKind.POD_GROUP else kind.lower()

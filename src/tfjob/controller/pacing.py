@@ -9,6 +9,7 @@ off, nothing is deferred.
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -43,6 +44,8 @@ MAX_EVENT_YIELD: Final = 1.0
 """Seconds that one event waits for queued creates."""
 RETRIES_PER_SECOND: Final = 10
 """PodGroups that are touched to wake their scheduler, over all jobs."""
+ABSENT_AFTER: Final = 1.0
+"""Seconds after which a job that has not come for its turn no longer counts as waiting."""
 
 _ROUTINE: Final = frozenset({ConditionType.CREATED, ConditionType.RUNNING})
 _NO_COUNTS: Final = ReplicaStatus()
@@ -111,28 +114,51 @@ class SettledState(msgspec.Struct, frozen=True):
 
 
 class _Turns:
-    """Turns at a fixed rate. Who comes too early gets the next free turn, and keeps it."""
+    """Turns at a fixed rate, in the order in which they are asked for.
+
+    Who comes too early is told when to come again. A turn is taken only when it is used: who leaves
+    the line, or does not come, holds up nobody.
+    """
 
     def __init__(self, per_second: float) -> None:
         self._pause = 1 / per_second
         self._next = 0.0
-        self._reserved: dict[Key, float] = {}
+        """When the next turn may be used."""
+        self._line: dict[Key, float] = {}
+        """Who waits, in order, and when each of them was told to come again."""
 
     def seconds_until(self, key: Key, *, now: float) -> float:
         """Seconds until the turn; 0 if it is now, which uses it up."""
-        turn = self._reserved.pop(key, None)
-        if turn is None:
-            turn = max(now, self._next)
-            self._next = turn + self._pause
+        told = self._line.get(key)
+        if told is not None and now < told and not self._is_too_late(told):
+            return told - now
+        turn = self._next + self._in_front_of(key, now=now) * self._pause
+        if told is None:
+            turn = max(turn, now)
         if turn > now:
-            self._reserved[key] = turn
-        return max(0.0, turn - now)
+            self._line[key] = turn
+            return turn - now
+        self._line.pop(key, None)
+        # A turn is used a moment after it has come. The next ones keep their times, except that
+        # turns that have passed do not add up.
+        self._next = max(turn + self._pause, now)
+        return 0.0
 
-    def forget(self, key: Key) -> None:
-        self._reserved.pop(key, None)
+    def _is_too_late(self, turn: float) -> bool:
+        """Whether all who wait have had their turns by then: some in front have left."""
+        return turn > self._next + (len(self._line) - 0.5) * self._pause
+
+    def _in_front_of(self, key: Key, *, now: float) -> int:
+        """How many wait in front, without those who did not come when they were told to."""
+        place = list(self._line).index(key) if key in self._line else len(self._line)
+        return sum(turn > now - ABSENT_AFTER for turn in islice(self._line.values(), place))
+
+    def leave(self, key: Key) -> None:
+        self._line.pop(key, None)
 
     def clear(self) -> None:
-        self._reserved.clear()
+        self._line.clear()
+        self._next = 0.0
 
 
 class Pacer:
@@ -205,7 +231,10 @@ class Pacer:
 
     def with_due_retries(self, stored: JobObject, plan: Plan, *, now: datetime) -> Plan:
         """The plan without the touch of a PodGroup whose turn has not come yet."""
-        if not self._config.is_on or not any(each.is_retry for each in plan.updates):
+        if not self._config.is_on:
+            return plan
+        if not any(each.is_retry for each in plan.updates):
+            self._retries.leave(_key(stored))
             return plan
         delay = self._retries.seconds_until(_key(stored), now=self._clock())
         if not delay:
@@ -240,7 +269,7 @@ class Pacer:
     def forget_job(self, stored: JobObject) -> None:
         self._deferred.pop(_key(stored), None)
         self._settled.pop(_key(stored), None)
-        self._retries.forget(_key(stored))
+        self._retries.leave(_key(stored))
 
     def forget(self) -> None:
         """Drop all state: another process may have written, or the settings have changed."""

@@ -234,7 +234,8 @@ class SnapshotReader:
         batch_jobs = self._batch_jobs(owner)
         pods = [*_owned_by(owner, self.stores.pods), *self._pods_of(batch_jobs)]
         services = _owned_by(owner, self.stores.services)
-        return Children(pods=pods, jobs=batch_jobs, services=services)
+        group = self._pod_group(owner)
+        return Children(pods=pods, jobs=batch_jobs, services=services, pod_group=group)
 
     def _batch_jobs(self, owner: Owner) -> Sequence[BatchJob]:
         return _owned_by(owner, self.stores.batch_jobs) if self.stores.batch_jobs else ()
@@ -253,14 +254,12 @@ class SnapshotReader:
 
     async def _children(self, job: Job, found: Children) -> Children:
         """Add the pod group, companions, lost nodes and priorities."""
-        pod_groups = self.stores.pod_groups
-        groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
         events = await self._events(job, found.pods, now=now)
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
-            pod_group=groups[0] if groups else None,
+            pod_group=self._pod_group(job.owner),
             companions=self._companions(job) if job.companions else {},
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
@@ -270,6 +269,13 @@ class SnapshotReader:
             events=events or (),
             has_unread_events=events is None,
         )
+
+    def _pod_group(self, owner: Owner) -> PodGroup | None:
+        """The PodGroup of the gang, which has the name of the job. Schedulers make others for pods
+        that are in none, and name the job as their owner too."""
+        groups = self.stores.pod_groups
+        found = None if groups is None else groups.get((owner.namespace, owner.name))
+        return found if found and found.metadata.controller_uid == owner.uid else None
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
         if job.gang is None or not job.gang.computes_resources:

@@ -12,7 +12,7 @@ import msgspec
 
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.pod_state import has_ended
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 
 
 class Member(Protocol):
@@ -44,16 +44,26 @@ class Members(msgspec.Struct, frozen=True):
     def unplaced(self) -> Sequence[Pod]:
         return [pod for pod in self.pods if not (pod.spec.node_name or has_ended(pod))]
 
-    def placed(self, *, counts_ended: bool) -> int:
-        """How many pods have a node, with or without those that have ended."""
-        return sum(_is_placed(pod) and (counts_ended or not has_ended(pod)) for pod in self.pods)
+    def placed(self, gang: GangSpec) -> int:
+        """How many pods of the PodGroup have a node and count as its members."""
+        pods = [pod for pod in self.pods if _is_placed(pod) and _is_inside(pod, gang)]
+        return sum(gang.counts_ended_members or not has_ended(pod) for pod in pods)
+
+    def ended(self, gang: GangSpec) -> int:
+        """How many replicas have succeeded and no longer count as members.
+
+        A pod that is gone counts nowhere: a node was drained, or the garbage collector took it.
+        """
+        if not gang.counts_ended_members:
+            return self.completed
+        kept = (pod for pod in self.pods if pod.phase is Phase.SUCCEEDED)
+        return max(0, self.completed - sum(not pod.metadata.is_terminating for pod in kept))
 
     def outside(self, gang: GangSpec) -> int:
-        """How many pods run outside the PodGroup, because they lack the field that names it."""
-        if not gang.pod_fields:
-            return 0
+        """How many pods run outside the PodGroup, for example because the job was started
+        without a gang scheduler."""
         return sum(
-            _is_placed(pod) and not has_ended(pod) and _group_of(pod) != gang.group_name
+            _is_placed(pod) and not has_ended(pod) and not _is_inside(pod, gang)
             for pod in self.pods
         )
 
@@ -62,9 +72,9 @@ def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
     """The minimum number of members to set in the PodGroup."""
     wanted = gang.min_member
     if not members.has_started:
-        completed = 0 if gang.counts_ended_members else members.completed
-        return min(wanted, max(1, members.total - completed)) if completed else wanted
-    placed = members.placed(counts_ended=gang.counts_ended_members)
+        ended = members.ended(gang)
+        return min(wanted, max(1, members.total - ended)) if ended else wanted
+    placed = members.placed(gang)
     if stored is not None and stored < wanted and placed < wanted:
         wanted = stored
     if placed < wanted:
@@ -82,13 +92,16 @@ def is_left_alone(gang: GangSpec, stored: int | None, members: Members) -> bool:
 
 def _attainable(gang: GangSpec, members: Members) -> int:
     """The most members that the PodGroup can have at the same time."""
-    ended = 0 if gang.counts_ended_members else members.completed
-    return max(1, members.total - ended - members.outside(gang))
+    return max(1, members.total - members.ended(gang) - members.outside(gang))
 
 
-def _group_of(pod: Pod) -> str:
-    group = pod.spec.scheduling_group
-    return "" if group is None else group.pod_group_name
+def _is_inside(pod: Pod, gang: GangSpec) -> bool:
+    """Whether the pod has the field, or else one of the labels or annotations, of a member."""
+    if gang.pod_fields:
+        group = pod.spec.scheduling_group
+        return group is not None and group.pod_group_name == gang.group_name
+    labels, annotations = pod.metadata.labels.items(), pod.metadata.annotations.items()
+    return bool(gang.pod_labels.items() & labels or gang.pod_annotations.items() & annotations)
 
 
 def _is_placed(pod: Pod) -> bool:

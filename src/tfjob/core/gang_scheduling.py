@@ -161,7 +161,9 @@ def _is_admitted(gang: GangSpec, existing: PodGroup, members: Members) -> bool:
         return members.has_started
     if not gang.waits_for_admission:
         return not (gang.waits_for_group and existing.metadata.is_terminating)
-    return not existing.metadata.is_terminating and existing.status.phase not in {"", "Pending"}
+    # A job that has started without the PodGroup holds the room that the admission waits for.
+    is_admitted = existing.status.phase not in {"", "Pending"} or members.outside(gang)
+    return not existing.metadata.is_terminating and bool(is_admitted)
 
 
 def _priority(member: Member, priorities: Mapping[str, int]) -> int:

@@ -16,7 +16,7 @@ from tfjob.core.diagnosis.diagnosis import Diagnosis, fitted
 from tfjob.core.job import CleanPolicy, Owner
 from tfjob.core.messages import Messages
 from tfjob.core.observe import Children
-from tfjob.core.plan import Delete, EventType, JobEvent, Plan, Rule
+from tfjob.core.plan import ChildKind, Delete, EventType, JobEvent, Plan, Rule, deletes_of
 from tfjob.core.pod_state import has_ended
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.k8s import field, time
@@ -43,7 +43,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
 
 
 def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime) -> Plan:
-    """Plan the failure of a job that cannot run; `children` are its pods, Jobs and services."""
+    """Plan the failure of a job that cannot run; `children` are found by their owner."""
     if job.is_external or job.is_deleting:
         return Plan()
     if job.is_unparsed:
@@ -88,7 +88,8 @@ def _is_rejected(job: InvalidJob) -> bool:
 
 
 def _deletes(children: Children) -> tuple[Delete, ...]:
-    """Deletes of all that still holds resources. The job's cleanPodPolicy is unknown."""
+    """Deletes of all that holds resources or a place in a queue; the cleanPodPolicy is unknown."""
+    groups = [] if children.pod_group is None else [children.pod_group.metadata]
     deletes = cleanup.deletes_after_completion(
         CleanPolicy.RUNNING,
         pods=children.pods,
@@ -100,7 +101,7 @@ def _deletes(children: Children) -> tuple[Delete, ...]:
         },
         ended_by=Rule.INVALID_SPEC,
     )
-    return tuple(deletes)
+    return (*deletes, *deletes_of(ChildKind.POD_GROUP, groups, rule=Rule.INVALID_SPEC))
 
 
 def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:

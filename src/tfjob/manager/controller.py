@@ -281,7 +281,7 @@ class Controller:
                 shared.api,
                 shared.pool,
                 shared.metrics,
-                kinds=Kinds(self.dialect.companions),
+                kinds=Kinds(extra_child_apis(self.dialect, reader.settings)),
                 clock=shared.timing.clock,
             ),
             status_writer=StatusWriter(shared.api, self.dialect),

@@ -7,6 +7,7 @@ from tfjob.controller.child_kinds import Kinds
 from tfjob.dialects.base import ChildApi, Settings
 
 BOARD = ChildApi("Board", "toy.example", "v1", "boards")
+GROUP = ChildApi("PodGroup", "toy.example", "v1", "podgroups")
 
 
 @pytest.mark.parametrize(
@@ -16,10 +17,11 @@ BOARD = ChildApi("Board", "toy.example", "v1", "boards")
         ("Service", "/api/v1/namespaces/n/services", "service"),
         ("Job", "/apis/batch/v1/namespaces/n/jobs", "job"),
         ("Board", "/apis/toy.example/v1/namespaces/n/boards", "board"),
+        ("PodGroup", "/apis/toy.example/v1/namespaces/n/podgroups", "PodGroup"),
     ],
 )
 def test_kind_has_a_resource_and_a_noun(name: str, path: str, noun: str) -> None:
-    found = Kinds([BOARD]).of(name, a_job())
+    found = Kinds([BOARD, GROUP]).of(name, a_job())
     assert (found.resource.collection("n"), found.noun) == (path, noun)
 
 

@@ -1,4 +1,4 @@
-"""Objects in other namespaces do not affect a job, whatever owner and labels they name."""
+"""Objects of others, and in other namespaces, do not affect a job, whatever owner they name."""
 
 from typing import Any
 
@@ -136,3 +136,16 @@ async def test_change_in_another_namespace_does_not_unsettle_a_job() -> None:
     assert reader.fingerprint(stored) == before
     reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=here))
     assert reader.fingerprint(stored) != before
+
+
+@pytest.mark.parametrize("body", [tfjob("W1"), tfjob("")], ids=["readable", "unreadable"])
+async def test_pod_group_that_a_scheduler_made_for_the_job_is_not_that_of_its_gang(
+    body: dict[str, Any],
+) -> None:
+    reader = a_reader(KubeflowV1(), an_object(body), gang_scheduler_name="volcano")
+    assert reader.stores.pod_groups is not None
+    for name, expected in ((f"podgroup-{UID}", None), ("j", "j")):
+        here = msgspec.structs.replace(meta(name), namespace=HERE)
+        reader.stores.pod_groups.put(PodGroup(metadata=here))
+        group = (await snapshot_of(reader, "j")).children.pod_group
+        assert (None if group is None else group.metadata.name) == expected

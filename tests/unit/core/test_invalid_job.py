@@ -10,6 +10,7 @@ from tests.support.builders import (
     deleted_names,
     events_of,
     manifest,
+    meta,
     pods,
     rejected,
     services_of,
@@ -19,6 +20,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.status import Condition, JobStatus
 from tfjob.k8s import field
+from tfjob.k8s.child_types import PodGroup
 
 PREFIX = "Failed to marshal the object to TFJob; the spec is invalid: "
 
@@ -113,6 +115,12 @@ def test_a_service_left_behind_by_its_pod_goes_with_a_rejected_job() -> None:
     left = Children(services=children("R").services)
     plan = reject(a_bad_job(status=RUNNING), children=left, now=NOW)
     assert deleted_names(plan, ChildKind.SERVICE) == ["j-worker-0"]
+
+
+def test_a_rejected_job_gives_its_group_back() -> None:
+    left = Children(pod_group=PodGroup(metadata=meta("j")))
+    plan = reject(a_bad_job(status=RUNNING), children=left, now=NOW)
+    assert deleted_names(plan, ChildKind.POD_GROUP) == ["j"]
 
 
 @pytest.mark.parametrize("kind", ["Failed", "Succeeded"])

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import (
@@ -40,6 +41,20 @@ def a_group(phase: str = "Inqueue", **spec: Any) -> PodGroup:
         spec=spec,
         status=PodGroupStatus(phase=phase),
     )
+
+
+def inside(*found: Pod) -> list[Pod]:
+    """The pods with the marks of members of the PodGroup."""
+    label, mark = "scheduling.x-k8s.io/pod-group", "scheduling.k8s.io/group-name"
+    return [
+        msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(
+                pod.metadata, labels={**pod.metadata.labels, label: "j"}, annotations={mark: "j"}
+            ),
+        )
+        for pod in found
+    ]
 
 
 def group_of(job: Job, plan: Plan) -> dict[str, Any]:
@@ -227,7 +242,7 @@ def test_a_restart_inside_a_gang_keeps_its_group() -> None:
     passes.go(*pods(worker="RR"), pod_group=group)
     plan = passes.go(*pods(worker="RF"), now=at(1), pod_group=group)
     assert (deleted_names(plan, "Pod"), deleted_names(plan, "PodGroup")) == (["j-worker-1"], [])
-    plan = passes.go(*pods(worker="R"), now=at(2), pod_group=group)
+    plan = passes.go(*inside(*pods(worker="R")), now=at(2), pod_group=group)
     assert [each.kind for each in plan.creates if each.kind != "Service"] == ["Pod"]
     assert plan.updates == []
 
@@ -264,7 +279,7 @@ def test_without_a_gang_scheduler_there_is_no_group(name: str) -> None:
 def grown(*found: Pod) -> Plan:
     """One pass over a job that was scaled from two workers to three."""
     group = a_group("Running", minMember=2, queue="default")
-    return decide(a_job("W3", VOLCANO), *found, pod_group=group)
+    return decide(a_job("W3", VOLCANO), *inside(*found), pod_group=group)
 
 
 def test_a_running_gang_grows_only_once_its_new_members_have_nodes() -> None:
@@ -282,7 +297,8 @@ def test_a_gang_that_has_no_node_yet_grows_at_once() -> None:
 
 def test_a_running_gang_shrinks_at_once() -> None:
     group = a_group("Running", minMember=5, queue="default")
-    (update,) = decide(a_job("W3", VOLCANO), *pods(worker="RRR"), pod_group=group).updates
+    running = inside(*pods(worker="RRR"))
+    (update,) = decide(a_job("W3", VOLCANO), *running, pod_group=group).updates
     assert update.body["spec"]["minMember"] == 3
 
 
@@ -293,12 +309,41 @@ def test_a_member_can_come_back_although_another_has_finished() -> None:
     passes = Passes(specs, PLUGIN)
     group = a_group("", minMember=3)
     passes.go(*pods(worker="RRS"), pod_group=group)
-    plan = passes.go(*pods(worker="R-S"), now=at(1), pod_group=group)
+    plan = passes.go(*inside(*pods(worker="R-S")), now=at(1), pod_group=group)
     assert created_names(plan, "Pod") == ["j-worker-1"]
     (update,) = plan.updates
     assert update.body["spec"]["minMember"] == 2
-    smaller = a_group("", minMember=2)
-    assert passes.go(*pods(worker="RRS"), now=at(2), pod_group=smaller).updates == []
+    smaller, running = a_group("", minMember=2), inside(*pods(worker="RRS"))
+    assert passes.go(*running, now=at(2), pod_group=smaller).updates == []
+
+
+@pytest.mark.parametrize(("states", "size"), [("R-S", None), ("R--", 2), ("---", 2)])
+def test_volcano_is_not_asked_for_a_finished_member_that_is_gone(
+    states: str, size: int | None
+) -> None:
+    """Volcano counts a pod that has succeeded for as long as it exists."""
+    specs = manifest("W3", restart="OnFailure")
+    specs["spec"]["successPolicy"] = "AllWorkers"
+    passes = Passes(specs, VOLCANO)
+    group = a_group("Running", minMember=3, queue="default")
+    passes.go(*inside(*pods(worker="RRS")), pod_group=group)
+    plan = passes.go(*inside(*pods(worker=states)), now=at(1), pod_group=group)
+    assert [each.body["spec"]["minMember"] for each in plan.updates] == ([size] if size else [])
+
+
+@pytest.mark.parametrize("settings", [VOLCANO, PLUGIN])
+def test_a_group_does_not_ask_for_pods_that_run_outside_of_it(settings: Settings) -> None:
+    """The job has started before there was a gang scheduler."""
+    job = a_job("W3", settings)
+    assert group_of(job, decide(job, *pods(worker="RRR")))["spec"]["minMember"] == 1
+    small, outside = a_group("Pending", minMember=1, queue="default"), pods(worker="R-R")
+    plan = decide(job, *outside, pod_group=small)
+    assert created_names(plan, "Pod") == ["j-worker-1"]
+    assert plan.updates == []
+    joined = [*outside, *inside(a_pod("worker", 1))]
+    assert decide(job, *joined, pod_group=small).updates == []
+    (update,) = decide(job, *inside(*pods(worker="RRR")), pod_group=small).updates
+    assert update.body["spec"]["minMember"] == 3
 
 
 def test_all_others_can_come_back_although_one_has_finished() -> None:
