@@ -242,12 +242,13 @@ def many(ground: Ground) -> float:
         for name in names:
             if 0 < counts[name] < 8 and not _has_ended(ground, name):
                 partly.setdefault(name, now)
-                _expect(now - partly[name] <= 30, f"{name} is half placed for 30 s")
+                told = f"{name} is half placed for 30 s, {counts[name]} of 8"
+                _expect(now - partly[name] <= 30, told, ground)
             else:
                 partly.pop(name, None)
         if not any(counts.values()) and all(_has_ended(ground, name) for name in names):
             return time.monotonic() - start
-        _expect(now - start < 900, f"not all ended in 900 s; {ground.report()}")
+        _expect(now - start < 900, "not all ended in 900 s", ground)
         time.sleep(1)
 
 
@@ -264,9 +265,9 @@ def _running(ground: Ground, name: str) -> int:
     return sum(pod["status"].get("phase") == "Running" for pod in ground.pods(name))
 
 
-def _expect(holds: bool, what: str) -> None:
+def _expect(holds: bool, what: str, ground: Ground | None = None) -> None:
     if not holds:
-        raise CaseError(what)
+        raise CaseError(what, "" if ground is None else ground.report())
 
 
 WAITS: Final = frozenset(

@@ -43,7 +43,7 @@ class Outcome:
     @property
     def cell(self) -> str:
         if self.is_failed:
-            return "FAILED"
+            return f"FAILED: {self.fault.splitlines()[0].partition(';')[0]}"
         return self.fault if self.seconds is None else f"{self.seconds:.1f} s"
 
 
