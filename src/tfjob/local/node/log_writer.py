@@ -22,6 +22,7 @@ class LogWriter:
     def __init__(self, path: str, *, limit: int, keep: int) -> None:
         self._path, self._limit, self._keep = path, limit, keep
         self._partial = {"stdout": b"", "stderr": b""}
+        self._partial_since = 0.0
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._size = os.fstat(self._fd).st_size
         self._is_torn = False
@@ -33,6 +34,8 @@ class LogWriter:
         entries = b"".join(head + b"F " + line + b"\n" for line in lines)
         if len(rest) >= PARTIAL_LIMIT:
             entries, rest = entries + head + b"P " + rest + b"\n", b""
+        if lines or not self.has_partial():
+            self._partial_since = time.monotonic()
         self._partial[stream] = rest
         self._write(entries)
 
@@ -45,6 +48,10 @@ class LogWriter:
 
     def has_partial(self) -> bool:
         return any(self._partial.values())
+
+    def partial_seconds(self) -> float | None:
+        """How long the oldest unfinished line has waited; None if there is none."""
+        return time.monotonic() - self._partial_since if self.has_partial() else None
 
     def _write(self, entries: bytes) -> None:
         if not entries:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-IDLE_FLUSH_MILLISECONDS = 500
+PARTIAL_SECONDS = 0.5
 CONTROL, REPORT = 0, 1
 MOUNTING = "mount"
 ENOENT, EINVAL = 2, 22
@@ -175,14 +175,21 @@ class Supervisor:
         self._obey_commands()  # commands that arrived together with the spec
         self._reap()  # it may have exited already
         while self._status is None:
-            ready = poller.poll(IDLE_FLUSH_MILLISECONDS if self._log.has_partial() else None)
-            if not ready:
-                self._log.flush_partial()
-            for fd, _ in ready:
+            for fd, _ in poller.poll(self._flush_timeout()):
                 if self._handle(fd, wake_in) is False:
                     poller.unregister(fd)
             self._reap()
             self._tell_trouble()
+
+    def _flush_timeout(self) -> float | None:
+        """Milliseconds until an unfinished line is to be written; writes one that has waited."""
+        waited = self._log.partial_seconds()
+        if waited is None:
+            return None
+        if waited < PARTIAL_SECONDS:
+            return (PARTIAL_SECONDS - waited) * 1000
+        self._log.flush_partial()
+        return None
 
     def _tell_trouble(self) -> None:
         if self._log.error and not self._is_trouble_told:

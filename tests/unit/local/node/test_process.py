@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.support.patience import PATIENCE
+from tfjob.local.node.log_writer import PARTIAL_LIMIT
 from tfjob.local.node.process import (
     ContainerProcess,
     Launch,
@@ -70,6 +71,16 @@ async def test_exit_code_is_the_commands_own(tmp_path: Path) -> None:
 async def test_signal_becomes_128_plus_its_number(tmp_path: Path) -> None:
     process = await run(tmp_path, "sh", "-c", "kill -USR1 $$")
     assert (await process.wait()).code == 138
+
+
+async def test_a_progress_bar_that_never_rests_is_in_the_log_while_it_moves(tmp_path: Path) -> None:
+    bar = "import itertools, time\nfor n in itertools.count():\n"
+    bar += " print(end=f'\\r{n}%', flush=True); time.sleep(0.02)"
+    process = await run(tmp_path, sys.executable, "-c", bar)
+    log = tmp_path / "0.log"
+    await until(lambda: log.exists() and b" stdout P \r0%" in log.read_bytes())
+    assert len(log.read_bytes()) < PARTIAL_LIMIT
+    await process.stop(0)
 
 
 async def test_unknown_command_is_127_and_says_so(tmp_path: Path) -> None:
