@@ -62,6 +62,7 @@ def test_a_collective_job_survives_the_loss_of_its_workers(tmp_path: Path, mode:
                 kills.one(job, victim, trainers=WORKERS)
             job.finish()
             assert_survived(job, victims)
+            assert [replica for _, replica in job.causes()] == victims
             for worker in WORKERS:
                 assert_resumed(job, worker)
             assert len({job.last_step(worker) for worker in WORKERS}) == 1
@@ -147,7 +148,8 @@ def test_workers_that_need_nobody_keep_their_pods_when_another_is_lost(tmp_path:
 def assert_survived(job: ProgramJob, killed: Sequence[str]) -> None:
     """The job has succeeded, and names each kill, and nothing else, as what happened."""
     assert job.verdict() == "Succeeded", job.status()
-    assert job.causes() == [("Killed", each) for each in killed], job.status()
+    # Kills of different replicas within a minute may be one incident.
+    assert sorted(job.causes()) == sorted(("Killed", each) for each in killed), job.status()
     assert job.restarts() == len(killed), job.status()
 
 

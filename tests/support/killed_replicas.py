@@ -18,6 +18,7 @@ from tests.support import process_table
 from tests.support.local_cluster import LocalCluster
 from tests.support.process_table import Process
 from tests.support.tfjobs import replica
+from tfjob.core import indexes
 from tfjob.dialects.job_annotations import RECOVERY
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
@@ -25,6 +26,7 @@ PODS = "/api/v1/namespaces/default/pods"
 _PATIENCE = 600.0
 _POLL_SECONDS = 0.2
 """Looking more often would take time from the programs."""
+_MOST_REPLICAS = 10
 Json = dict[str, Any]
 
 
@@ -94,9 +96,9 @@ class ProgramJob:
         return dict(self._cluster.call("GET", f"{JOBS}/{self.name}").get("status", {}))
 
     def causes(self) -> list[tuple[str, str]]:
-        """The cause of each incident, with the replica that it began with."""
+        """The cause of each incident, with each replica that failed of it."""
         incidents = self.status().get("diagnosis", {}).get("incidents", [])
-        return [(each["cause"], each["replica"]) for each in incidents]
+        return [(each["cause"], one) for each in incidents for one in _failed(each)]
 
     def restarts(self) -> int:
         found = self.status().get("replicaStatuses", {}).values()
@@ -140,6 +142,16 @@ class ProgramJob:
     def until(self, what: str, is_so: Callable[[], object]) -> None:
         told = f"{self.name}: {what}"
         self._cluster.until(told, is_so, seconds=_PATIENCE, every=_POLL_SECONDS)
+
+
+def _failed(incident: Json) -> list[str]:
+    """The replica that an incident began with, and those that failed alike."""
+    alike = [
+        f"{kind}-{index}"
+        for kind, text in incident.get("alike", {}).items()
+        for index in sorted(indexes.parse(text, below=_MOST_REPLICAS))
+    ]
+    return [incident["replica"], *alike]
 
 
 class Kills:
