@@ -160,7 +160,7 @@ class Kills:
     def __init__(self, title: str, *, seed: int) -> None:
         self._title = f"{title}, seed {seed}"
         self._draw = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
-        self._times: list[float] = []
+        self._times: dict[str, list[float]] = {}
         self.count = 0
 
     def choose(self, replicas: Sequence[str]) -> str:
@@ -184,13 +184,15 @@ class Kills:
         took = time.monotonic() - since
         told = job.verdict() or f"back after {back:.1f} s, trains"
         if not job.is_over():
-            self._times.append(took)
+            self._times.setdefault(victim.rpartition("-")[0], []).append(took)
         load = f"load {os.getloadavg()[0]:.0f}"
         self._say(f"kill {self.count}, {victim}: {told} after {took:.1f} s, {load}")
 
     def sum_up(self) -> None:
-        middle, most = (median(self._times), max(self._times)) if self._times else (0.0, 0.0)
-        self._say(f"{self.count} kills, median {middle:.1f} s, longest {most:.1f} s")
+        """The times by type of the killed replica: a job misses some more than others."""
+        for kind, times in sorted(self._times.items()):
+            middle, most = median(times), max(times)
+            self._say(f"{len(times)} kills of {kind}: median {middle:.1f} s, longest {most:.1f} s")
 
     def _say(self, text: str) -> None:
         print(f"{self._title}: {text}", flush=True)
