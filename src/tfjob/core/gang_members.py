@@ -103,12 +103,12 @@ def _attainable(gang: GangSpec, members: Members) -> int:
 
 
 def _is_inside(pod: Pod, gang: GangSpec) -> bool:
-    """Whether the pod has the field, or else one of the labels or annotations, of a member."""
+    """Whether the pod has the field, or else all labels and annotations, of a member."""
     if gang.pod_fields:
         group = pod.spec.scheduling_group
         return group is not None and group.pod_group_name == gang.group_name
     labels, annotations = pod.metadata.labels.items(), pod.metadata.annotations.items()
-    return bool(gang.pod_labels.items() & labels or gang.pod_annotations.items() & annotations)
+    return gang.pod_labels.items() <= labels and gang.pod_annotations.items() <= annotations
 
 
 def _stays_member(pod: Pod, gang: GangSpec) -> bool:

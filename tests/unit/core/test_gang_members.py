@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import Passes, a_pod, at, created_names, manifest, pods
 from tests.unit.core.test_scenarios_gang import PLUGIN, VOLCANO, a_group, inside
+from tfjob.core.gang_members import Members
+from tfjob.core.gang_spec import GangSpec
 from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running
 
@@ -73,3 +76,26 @@ def test_a_replica_that_succeeded_and_runs_on_outside_is_subtracted_once(
     plan = passes.go(left, now=at(1), pod_group=group)
     assert created_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
     assert [each.body["spec"]["minMember"] for each in plan.updates] == [2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_member"),
+    [({"group": "j", "queue": "q"}, True), ({"queue": "q"}, False), ({"group": "j"}, False)],
+)
+def test_a_member_has_all_marks_of_its_gang(labels: dict[str, str], is_member: bool) -> None:
+    gang = GangSpec(
+        api_version="v",
+        group_name="j",
+        scheduler_name="s",
+        min_member=1,
+        pod_labels={"group": "j", "queue": "q"},
+        pod_annotations={"note": "1"},
+    )
+    marked = msgspec.structs.replace(
+        a_pod().metadata, labels=labels, annotations={"note": "1", "other": "2"}
+    )
+    pod = msgspec.structs.replace(a_pod(), metadata=marked)
+    members = Members(pods=[pod])
+    assert (members.placed(gang), list(members.outside(gang))) == (
+        (1, []) if is_member else (0, [pod])
+    )
