@@ -22,7 +22,7 @@ from tfjob.local.data_folder import KUBECONFIG, default_folder, lock_holder
 from tfjob.local.node.devices import gpus_of_machine
 from tfjob.local.node.machine import allocatable_of_machine
 from tfjob.local.node.overcommit import Overcommit
-from tfjob.sdk import documents
+from tfjob.sdk import documents, job_lookup
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
@@ -108,13 +108,28 @@ async def run_detached(
         _refuse_what_comes_too_late(data, arguments)
     placed = [in_folder(each, folder) for each in manifests]
     own = placed[next(i for i, each in enumerate(manifests) if each is job.document.value)]
-    async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
-        created = await apply_all(Cluster(api=api, namespace="default"), placed, job=own)
     place = "" if arguments.data is None else f" --kubeconfig {data / KUBECONFIG}"
+    async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
+        cluster = Cluster(api=api, namespace="default")
+        await _refuse_unfinished(cluster, own, place)
+        created = await apply_all(cluster, placed, job=own)
     place += "" if created.namespace == "default" else f" -n {created.namespace}"
     print(f"{job.title} runs in the background")
     print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
     return 0
+
+
+async def _refuse_unfinished(cluster: Cluster, job: Mapping[str, Any], place: str) -> None:
+    """Refuse to replace a job of this name that still runs: nobody sees what would be lost."""
+    name = job["metadata"].get("name")
+    inside = Cluster(api=cluster.api, namespace=job["metadata"].get("namespace") or "default")
+    listing = await job_lookup.find_all(inside, api=str(job["apiVersion"]))
+    for found in listing.found:
+        if found.name == name and not found.status.is_finished:
+            raise TFJobError(
+                f"{found.title} is on the local cluster already, and has not finished",
+                remedy=f"follow it with `tfjob attach {name}{place}`, or delete it first",
+            )
 
 
 def _print_size(job: CheckedDocument, data: Path, overcommit: Overcommit) -> None:

@@ -298,14 +298,12 @@ class Reconciler:
         if written is None:
             return None, Result()
         self._pacer.status_written(snapshot.stored)
-        result = self._record_stored(written, plan, recorder)
+        result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
         return written, result
 
-    def _record_stored(
-        self, written: WriteResult, plan: Plan, recorder: JobEventRecorder
-    ) -> Result:
+    def _record_stored(self, written: WriteResult, recorder: JobEventRecorder) -> Result:
         """Record the events and metrics that the stored status confirms."""
         for event in written.plan.events:
             recorder.event(event)
@@ -317,8 +315,8 @@ class Reconciler:
             self._metrics.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )
-        if plan.replaced:
-            self._metrics.restarted(namespace, replicas=plan.replaced)
+        if written.plan.replaced:
+            self._metrics.restarted(namespace, replicas=written.plan.replaced)
         return result
 
     def _observe_first_status(self, snapshot: Snapshot, written: WriteResult) -> None:
