@@ -99,13 +99,20 @@ def prune(parent: Path, *, keep: int = KEPT) -> None:
             shutil.rmtree(each.path, ignore_errors=True)
 
 
-def running_run() -> KeptRun | None:
-    """The newest run whose cluster is up on this machine.
+def running_run(job: str = "", *, namespace: str = "") -> KeptRun | None:
+    """The newest run whose cluster is up on this machine, of this job if one is given.
+
+    A record of an older version does not know the namespace of its job.
 
     A kubeconfig can name commands to execute, so nobody else may have written any of it.
     """
     runs = (each for each in kept_runs() if each.record.has_cluster and each.record.kubeconfig)
-    return next(filter(_is_own, runs), None)
+    wanted = (each for each in runs if not job or _is_of(each.record, job, namespace))
+    return next(filter(_is_own, wanted), None)
+
+
+def _is_of(record: RunRecord, job: str, namespace: str) -> bool:
+    return record.job == job and (not namespace or record.namespace in {"", namespace})
 
 
 def _is_own(run: KeptRun) -> bool:
