@@ -92,7 +92,14 @@ class LocalCluster:
         """One request; raises OSError while nobody answers, ApiError when refused."""
         return endpoint_of(self.data / "kubeconfig").request(method, path, body)
 
-    def until(self, what: str, is_so: Callable[[], object], *, seconds: float = PATIENCE) -> None:
+    def until(
+        self,
+        what: str,
+        is_so: Callable[[], object],
+        *,
+        seconds: float = PATIENCE,
+        every: float = _POLL,
+    ) -> None:
         """Wait for something; fails if a part ends by itself."""
         deadline = time.monotonic() + seconds
         while not is_so():
@@ -100,7 +107,7 @@ class LocalCluster:
             words = "\n".join(f"{each}:\n{self._processes.last_words(each)}" for each in gone)
             assert not gone, f"while waiting until {what}, ended by itself: {words}"
             assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-            time.sleep(_POLL)
+            time.sleep(every)
 
     def _answers(self) -> bool:
         with suppress(OSError, ApiError, TypeError, KeyError):

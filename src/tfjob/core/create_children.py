@@ -1,5 +1,6 @@
 """Creates missing children, the PodGroup first, then services and pods; deletes surplus ones."""
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -7,10 +8,13 @@ import msgspec
 from tfjob.core import gang_retry, gang_scheduling, queue_group, replicas, scale_down
 from tfjob.core.gang_members import Members
 from tfjob.core.gang_scheduling import GangStep
+from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Children, ObservedState
+from tfjob.core.observe import Children, ObservedState, replica_key
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.status import JobStatus
+from tfjob.k8s.pod import Pod
 
 
 def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
@@ -42,7 +46,7 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
     job = builder.job
     if job.gang is None:
         return GangStep()
-    completed = sum(len(each.completed) for each in builder.status.replicas.values())
+    completed = _pods_of_completed(job, builder.status, children.pods)
     return gang_scheduling.step(
         job.gang,
         children.pod_group,
@@ -51,6 +55,21 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
         owner=job.owner.reference(),
         annotations=job.annotations,
     )
+
+
+def _pods_of_completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> Sequence[Sequence[Pod]]:
+    """The remaining pods, if any, of each replica that has succeeded and was not scaled down."""
+    remaining: dict[tuple[str, int] | None, list[Pod]] = {
+        (replica.label, index): []
+        for replica in job.replicas
+        for index in status.of(replica.type).completed
+        if index < replica.count
+    }
+    if not remaining:
+        return ()
+    for pod in pods:
+        remaining.get(replica_key(job, pod.metadata), []).append(pod)
+    return list(remaining.values())
 
 
 def _make_anew(builder: PlanBuilder, children: Children, step: GangStep) -> None:

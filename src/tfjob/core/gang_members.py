@@ -25,11 +25,12 @@ class Member(Protocol):
 
 
 class Members(msgspec.Struct, frozen=True):
-    """The replica types of a job, its pods, and how many replicas have succeeded."""
+    """The replica types of a job, its pods, and those of the replicas that have succeeded."""
 
     types: Sequence[Member] = ()
     pods: Sequence[Pod] = ()
-    completed: int = 0
+    completed: Sequence[Sequence[Pod]] = ()
+    """The remaining pods, if any, of each replica that has succeeded."""
 
     @property
     def total(self) -> int:
@@ -52,20 +53,23 @@ class Members(msgspec.Struct, frozen=True):
     def ended(self, gang: GangSpec) -> int:
         """How many replicas have succeeded and no longer count as members.
 
-        A pod that is gone counts nowhere: a node was drained, or the garbage collector took it.
+        A pod that is gone counts nowhere: a node was drained, or the garbage collector took it. A
+        pod whose sidecar runs on is about to end, so it counts only where ended pods count, too.
         """
         if not gang.counts_ended_members:
-            return self.completed
-        kept = (pod for pod in self.pods if pod.phase is Phase.SUCCEEDED)
-        return max(0, self.completed - sum(not pod.metadata.is_terminating for pod in kept))
-
-    def outside(self, gang: GangSpec) -> int:
-        """How many pods run outside the PodGroup, for example because the job was started
-        without a gang scheduler."""
+            return len(self.completed)
         return sum(
-            _is_placed(pod) and not has_ended(pod) and not _is_inside(pod, gang)
-            for pod in self.pods
+            not any(_stays_member(pod, gang) for pod in remaining) for remaining in self.completed
         )
+
+    def outside(self, gang: GangSpec) -> Sequence[Pod]:
+        """The pods that run outside the PodGroup, for example because the job was started
+        without a gang scheduler."""
+        return [
+            pod
+            for pod in self.pods
+            if _is_placed(pod) and not has_ended(pod) and not _is_inside(pod, gang)
+        ]
 
 
 def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
@@ -92,16 +96,25 @@ def is_left_alone(gang: GangSpec, stored: int | None, members: Members) -> bool:
 
 def _attainable(gang: GangSpec, members: Members) -> int:
     """The most members that the PodGroup can have at the same time."""
-    return max(1, members.total - members.ended(gang) - members.outside(gang))
+    succeeded = {pod.metadata.uid for remaining in members.completed for pod in remaining}
+    # A replica that has succeeded is subtracted once, even if its sidecar runs on outside.
+    outside = sum(pod.metadata.uid not in succeeded for pod in members.outside(gang))
+    return max(1, members.total - members.ended(gang) - outside)
 
 
 def _is_inside(pod: Pod, gang: GangSpec) -> bool:
-    """Whether the pod has the field, or else one of the labels or annotations, of a member."""
+    """Whether the pod has the field, or else all labels and annotations, of a member."""
     if gang.pod_fields:
         group = pod.spec.scheduling_group
         return group is not None and group.pod_group_name == gang.group_name
     labels, annotations = pod.metadata.labels.items(), pod.metadata.annotations.items()
-    return bool(gang.pod_labels.items() & labels or gang.pod_annotations.items() & annotations)
+    return gang.pod_labels.items() <= labels and gang.pod_annotations.items() <= annotations
+
+
+def _stays_member(pod: Pod, gang: GangSpec) -> bool:
+    """Whether the pod of a replica that has succeeded counts as a member; a failed one does not."""
+    is_left = pod.phase is not Phase.FAILED and not pod.metadata.is_terminating
+    return is_left and _is_inside(pod, gang)
 
 
 def _is_placed(pod: Pod) -> bool:

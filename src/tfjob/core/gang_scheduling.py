@@ -157,13 +157,14 @@ def _nested(path: Sequence[str], value: object) -> dict[str, Any]:
 
 
 def _is_admitted(gang: GangSpec, existing: PodGroup, members: Members) -> bool:
-    if gang.stays_until_pods_end and existing.metadata.is_terminating:
-        return members.has_started
-    if not gang.waits_for_admission:
-        return not (gang.waits_for_group and existing.metadata.is_terminating)
+    if existing.metadata.is_terminating:
+        if gang.stays_until_pods_end:
+            return members.has_started
+        return not (gang.waits_for_admission or gang.waits_for_group)
+    if not gang.waits_for_admission or existing.status.phase not in {"", "Pending"}:
+        return True
     # A job that has started without the PodGroup holds the room that the admission waits for.
-    is_admitted = existing.status.phase not in {"", "Pending"} or members.outside(gang)
-    return not existing.metadata.is_terminating and bool(is_admitted)
+    return bool(members.outside(gang))
 
 
 def _priority(member: Member, priorities: Mapping[str, int]) -> int:

@@ -16,7 +16,8 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.consequences import SURVIVES, couples
 from tfjob.core.diagnosis.failures import EndedRun
 from tfjob.core.job import Job, Recovery
-from tfjob.core.observe import ObservedState, ReplicaInstance
+from tfjob.core.observe import ObservedState, ReplicaInstance, replica_key
+from tfjob.core.pod_state import has_ended
 from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded, streak_before
 from tfjob.core.status import JobStatus
 from tfjob.k8s import time
@@ -110,7 +111,7 @@ def waiting(
     A group waits for the old pods of its members, even of those that the job no longer has, and
     for a member whose restart is delayed.
     """
-    keys = _incidents_of_surplus(observed, status) if observed.surplus_pods else set()
+    keys = _incidents_of_surplus(job, observed, status) if observed.surplus_pods else set()
     moments: list[datetime] = []
     for instance in _recorded(observed, status):
         stored = status.of(instance.replica.type)
@@ -130,17 +131,27 @@ def waiting(
     return keys, moments
 
 
-def _incidents_of_surplus(observed: ObservedState, status: JobStatus) -> set[str]:
-    """The incidents whose group had members that were scaled down, and whose pods still exist."""
-    uids = {
-        pod.metadata.uid for pod in observed.surplus_pods if not queue_group.is_kept_by_queue(pod)
-    }
+def _incidents_of_surplus(job: Job, observed: ObservedState, status: JobStatus) -> set[str]:
+    """The incidents whose group had members that were scaled down, and whose pods still exist.
+
+    The status has no records of a type that the spec no longer has. A running pod of such a type
+    may have been a member of any group.
+    """
+    surplus = [pod for pod in observed.surplus_pods if not queue_group.is_kept_by_queue(pod)]
+    uids = {pod.metadata.uid for pod in surplus}
+    is_any_group = any(_is_of_removed_type(job, pod) and not has_ended(pod) for pod in surplus)
     return {
         record.incident
         for stored in status.replicas.values()
         for record in stored.records
-        if record.incident and record.uid in uids and record.index not in stored.completed
+        if record.incident
+        and (is_any_group or (record.uid in uids and record.index not in stored.completed))
     }
+
+
+def _is_of_removed_type(job: Job, pod: Pod) -> bool:
+    key = replica_key(job, pod.metadata)
+    return key is not None and all(key[0] != replica.label for replica in job.replicas)
 
 
 def _recorded(observed: ObservedState, status: JobStatus) -> Iterator[ReplicaInstance]:

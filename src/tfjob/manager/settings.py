@@ -230,7 +230,7 @@ def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
         default=timedelta(seconds=bounds.status_delay),
         metavar="TIME",
         help="longest time that a routine status, in which only running counts changed, is deferred"
-        " under load (default: 2s)",
+        f" under load (default: {bounds.status_delay:g}s)",
     )
     add(
         "--pacing-event-delay",

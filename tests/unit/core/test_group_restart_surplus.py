@@ -3,7 +3,7 @@ from the spec."""
 
 import msgspec
 
-from tests.support.builders import Passes, a_pod, at, created_names, manifest, pods
+from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
 from tests.unit.core.group_passes import failed, records, running
 from tfjob.core.queue_spec import FINALIZER, MARK
 from tfjob.dialects.job_annotations import RECOVERY
@@ -56,3 +56,29 @@ def test_a_member_that_had_succeeded_before_it_was_scaled_down_holds_nobody_up()
     fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
     passes.edit(fewer)
     assert created_names(passes.go(done, now=at(5)), "Pod") == ["j-worker-0", "j-worker-1"]
+
+
+def without_chief() -> Passes:
+    """Worker 0 is lost, all are restarted, and meanwhile a user removes the chief."""
+    passes = running("C1 W2", pods(chief="R", worker="RR"))
+    passes.go(*pods(chief="R", worker="-R"), failed("worker", 0, 137, 2), now=at(3))
+    fewer = manifest("W2", restart="ExitCode")
+    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes.edit(fewer)
+    return passes
+
+
+def test_the_group_waits_for_the_old_pod_of_a_type_that_was_removed() -> None:
+    passes = without_chief()
+    plan = passes.go(*pods(chief="R"), now=at(4))
+    assert (created_names(plan, "Pod"), deleted_names(plan, "Pod")) == ([], ["j-chief-0"])
+    going = a_pod("chief", 0, deleted=4)
+    assert created_names(passes.go(going, now=at(5)), "Pod") == []
+    assert created_names(passes.go(going, now=at(6)), "Pod") == []
+    assert created_names(passes.go(now=at(9)), "Pod") == ["j-worker-0", "j-worker-1"]
+
+
+def test_a_pod_of_a_removed_type_that_has_ended_holds_nobody_up() -> None:
+    passes = without_chief()
+    ended = a_pod("chief", 0, "Failed", exit_code=143, deleted=3)
+    assert created_names(passes.go(ended, now=at(5)), "Pod") == ["j-worker-0", "j-worker-1"]

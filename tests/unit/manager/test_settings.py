@@ -247,3 +247,10 @@ def test_one_dash_becomes_two_only_before_long_names() -> None:
         "--zap-devel=false",
         "-5",
     ]
+
+
+def test_the_help_names_the_default_delay_of_a_status() -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    settings.add_arguments(parser)
+    shown = " ".join(parser.format_help().split())
+    assert f"under load (default: {PacingConfig().status_delay:g}s)" in shown

@@ -23,6 +23,8 @@ from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
 
 _SIGNALS: Final = 128
 """Exit codes above this one are signals."""
+_FROM_OUTSIDE: Final = frozenset({9, 15})
+"""SIGKILL and SIGTERM come from outside: what the program printed before is not why it ended."""
 _START_ERRORS: Final = frozenset({"StartError", "ContainerCannotRun", "RunContainerError"})
 _START_CODES: Final = frozenset({126, 127, 128})
 _OUT_OF_MEMORY: Final = "OOMKilled"
@@ -280,12 +282,12 @@ def _exit_cause(ended: Terminated, replica: ReplicaType) -> tuple[Cause, str]:
         return Cause.UNKNOWN, ended.message
     if ended.reason in _START_ERRORS or ended.exit_code in _START_CODES:
         return Cause.CONTAINER_NOT_STARTED, ended.message.strip().rpartition("\n")[2]
-    found = error_in(ended.message, uses_accelerator=_uses_accelerator(replica))
-    if found is not None:
-        return found.cause, found.line
-    if ended.exit_code > _SIGNALS:
-        return Cause.KILLED, f"signal {ended.exit_code - _SIGNALS}"
-    return Cause.PROGRAM_FAILED, ""
+    signal = ended.exit_code - _SIGNALS
+    if signal not in _FROM_OUTSIDE:
+        found = error_in(ended.message, uses_accelerator=_uses_accelerator(replica))
+        if found is not None:
+            return found.cause, found.line
+    return (Cause.KILLED, f"signal {signal}") if signal > 0 else (Cause.PROGRAM_FAILED, "")
 
 
 def _latest_end(pod: Pod) -> datetime | None:

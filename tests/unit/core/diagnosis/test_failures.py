@@ -75,6 +75,22 @@ def test_the_evidence_names_the_cause(pod: Pod, cause: Cause) -> None:
 
 
 @pytest.mark.parametrize(
+    ("exit_code", "cause"),
+    [
+        (1, Cause.NEVER_CONNECTED),
+        (134, Cause.NEVER_CONNECTED),
+        (137, Cause.KILLED),
+        (143, Cause.KILLED),
+    ],
+)
+def test_output_does_not_explain_a_signal_from_outside(exit_code: int, cause: Cause) -> None:
+    """A chief that is killed after it has lost a worker has said so, and trained on."""
+    output = "last error: failed to connect to all addresses: Connection refused"
+    (found,) = failures_of(a_pod(phase="Failed", exit_code=exit_code, output=output))
+    assert found.incident.cause is cause
+
+
+@pytest.mark.parametrize(
     "pod", [a_pod(), a_pod(phase="Pending"), a_pod(phase="Succeeded", exit_code=0)]
 )
 def test_a_pod_in_order_shows_nothing(pod: Pod) -> None:
