@@ -3,14 +3,15 @@
 import argparse
 import asyncio
 import os
+import shlex
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
-from tfjob.client.config import load
-from tfjob.client.credentials import ConfigError
+from tfjob.client.config import Config, load
+from tfjob.client.credentials import ConfigError, NotConfiguredError
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster, readable
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
         "--kubeconfig",
         metavar="FILE",
         help="kubeconfig file (default: $KUBECONFIG, then a running local cluster, then"
-        " ~/.kube/config)",
+        " ~/.kube/config); commands that only look find the job of a `tfjob run` that is up before"
+        " ~/.kube/config",
     )
     parser.add_argument(
         "--context", metavar="NAME", help="context of the kubeconfig (default: its current context)"
@@ -46,17 +48,16 @@ def run(
     arguments: argparse.Namespace,
     work: Callable[[Cluster], Awaitable[int]],
     *,
-    includes_runs: bool = False,
+    looks_at: Sequence[str] | None = None,
 ) -> int:
     """Call `work` with a connection; print any error as one message on stderr.
 
-    With `includes_runs` the cluster of a `tfjob run` that is up may be used, and the namespace of
-    its job. Commands that only look at a job ask for it: nothing should be changed there by
-    mistake.
+    Commands that only look give the names of their jobs as `looks_at`, empty if they have none.
+    They may use the cluster of a `tfjob run` that is up, and the namespace of its job.
     """
     try:
         with printed_warnings():
-            return asyncio.run(_connected(arguments, work, includes_runs=includes_runs))
+            return asyncio.run(_connected(arguments, work, looks_at))
     except (TFJobError, ConfigError, ApiError) as error:
         sys.stderr.write(f"error: {plain(str(readable(error)))}\n")
         return 1
@@ -65,23 +66,71 @@ def run(
 async def _connected(
     arguments: argparse.Namespace,
     work: Callable[[Cluster], Awaitable[int]],
-    *,
-    includes_runs: bool,
+    looks_at: Sequence[str] | None,
 ) -> int:
-    path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
-    its_namespace = ""
-    if path is None and not arguments.context:
-        path = _of_local_cluster()
-        if path is None and includes_runs and (run := _of_run()) is not None:
-            path, its_namespace = Path(run.kubeconfig), run.namespace
-    config = load(path, context=arguments.context)
+    config, run = _chosen(arguments, looks_at)
+    its_namespace, flags = "", ""
+    if run is not None:
+        sys.stderr.write(f"using the cluster of {run.name}; --kubeconfig chooses another\n")
+        its_namespace, flags = run.namespace, _flags_for(run, config)
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or its_namespace or config.namespace
     async with Api(config) as api:
+        connected = Cluster(api=api, namespace=namespace, flags=flags)
         try:
-            return await work(Cluster(api=api, namespace=namespace))
+            return await work(connected)
         except ExceptionGroup as group:
-            raise first_of(group) from None
+            error = first_of(group)
+            _add_flags(error, connected)
+            raise error from None
+        except TFJobError as error:
+            _add_flags(error, connected)
+            raise
+
+
+def _flags_for(run: RunRecord, config: Config) -> str:
+    flags = f"--kubeconfig {shlex.quote(run.kubeconfig)}"
+    is_default = run.namespace in {"", config.namespace}
+    return flags if is_default else f"{flags} -n {run.namespace}"
+
+
+def _add_flags(error: Exception, connected: Cluster) -> None:
+    if isinstance(error, TFJobError):
+        error.cause = connected.with_flags(error.cause)
+        error.remedy = connected.with_flags(error.remedy)
+
+
+def _chosen(
+    arguments: argparse.Namespace, looks_at: Sequence[str] | None
+) -> tuple[Config, RunRecord | None]:
+    """The cluster to use, and the run if it is that of one.
+
+    The cluster of a run is used only to look at its own job, or if no other one is configured:
+    else a command that looks would see another cluster than the commands that change something.
+    """
+    path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
+    if path is None and not arguments.context:
+        path = _of_local_cluster()
+    is_chosen = path is not None or arguments.context or os.environ.get("KUBECONFIG")
+    if is_chosen or looks_at is None:
+        return load(path, context=arguments.context), None
+    run = _run_of(looks_at, arguments.namespace or "")
+    if run is not None:
+        return load(Path(run.kubeconfig)), run
+    try:
+        return load(), None
+    except NotConfiguredError:
+        found = running_run()
+        if found is None:
+            raise
+        return load(Path(found.record.kubeconfig)), found.record
+
+
+def _run_of(names: Sequence[str], namespace: str) -> RunRecord | None:
+    """The newest run of the job that a command names, if it names no other."""
+    jobs = {name.rpartition("/")[2] for name in names}
+    found = running_run(jobs.pop(), namespace=namespace) if len(jobs) == 1 else None
+    return None if found is None else found.record
 
 
 def _of_local_cluster() -> Path | None:
@@ -91,12 +140,3 @@ def _of_local_cluster() -> Path | None:
         folder = path.parent
         sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
     return path
-
-
-def _of_run() -> RunRecord | None:
-    """The record of the newest `tfjob run` that is up, if no other cluster is asked for."""
-    found = None if os.environ.get("KUBECONFIG") else running_run()
-    if found is None:
-        return None
-    sys.stderr.write(f"using the cluster of {found.record.name}; --kubeconfig chooses another\n")
-    return found.record

@@ -41,10 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
             "Template": "; ".join(await changed_templates(connected, found)),
             "TensorBoard": board,
         }
-        sys.stdout.write("\n".join(_lines(found, pods, events, facts)) + "\n")
+        text = "\n".join(_lines(found, pods, events, facts))
+        sys.stdout.write(f"{connected.with_flags(text)}\n")
         return 0
 
-    return cluster.run(arguments, work, includes_runs=True)
+    return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
 def _print_why(found: ClusterJob, pod: str, events: Sequence[JobEvent]) -> int:

@@ -32,7 +32,7 @@ _CANNOT_START: Final = 126
 _NOT_FOUND: Final = 127
 _KILLED: Final = 128 + signal.SIGKILL
 _FROM_THE_TERMINAL: Final = ("TERM", "COLORTERM", "LINES", "COLUMNS")
-REPLICA_HELP: Final = "such as worker-0, or mnist/worker-0 if several jobs run"
+REPLICA_HELP: Final = "such as worker-0, or mnist/worker-0 with the name of its job"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +93,8 @@ def run_beside(
         found.append(process)
         return 0
 
-    code = cluster.run(arguments, work, includes_runs=True)
+    job = (arguments.replica or "").rpartition("/")[0]
+    code = cluster.run(arguments, work, looks_at=[job] if job else [])
     if not found:
         return code
     if greeting:

@@ -55,10 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             changed = _section("Template", await changed_templates(connected, found))
             lines = [*_lines(found, told, events), *changed, *_activity(told.activity)]
-            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.write(connected.with_flags("\n".join(lines)) + "\n")
         return 0
 
-    return cluster.run(arguments, work, includes_runs=True)
+    return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
 def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             await _follow(connected, arguments, found)
         return 1 if errors else 0
 
-    return cluster.run(arguments, work, includes_runs=True)
+    return cluster.run(arguments, work, looks_at=arguments.jobs)
 
 
 async def _named(

@@ -38,7 +38,7 @@ class GuardedScreen:
         self._show(lambda screen: screen.message(text))
 
     def log(self, replica: str, line: str) -> None:
-        self._show(lambda screen: screen.log(replica, line))
+        self._show(lambda screen: screen.log(replica, line), line=LogLine(replica, line))
 
     def progress(self, replica: str, text: str) -> None:
         self._show(lambda screen: screen.progress(replica, text))
@@ -56,27 +56,30 @@ class GuardedScreen:
         """Leave the terminal as it was."""
         self._shown.restore()
 
-    def attempt(self, step: Callable[[], None]) -> None:
-        """A step of the live view alone, such as drawing it."""
+    def attempt(self, step: Callable[[], None], *, line: LogLine | None = None) -> None:
+        """A step of the live view alone, such as drawing it or taking a line."""
         if self._live is not None:
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - whatever it is, the job goes on
-                self._fall_back(error)
+                self._fall_back(error, line)
 
-    def _show(self, call: Callable[[Screen], None]) -> None:
+    def _show(self, call: Callable[[Screen], None], *, line: LogLine | None = None) -> None:
         live = self._live
         if live is not None:
-            self.attempt(lambda: call(live))
+            self.attempt(lambda: call(live), line=line)
         if self._live is None:
             call(self._plain)
 
-    def _fall_back(self, error: Exception) -> None:
+    def _fall_back(self, error: Exception, line: LogLine | None) -> None:
         self._live = None
         _log.error("the live view failed", exc_info=error)
         with suppress(Exception):
             self._shown.restore()
         why = f"{type(error).__name__}: {error}"
         self._plain.message(f"the live view has failed ({why}); plain lines follow")
-        for replica, line in self._shown.unprinted():
-            self._plain.log(replica, line)
+        waiting = list(self._shown.unprinted())
+        if line is not None and waiting[-1:] == [line]:
+            waiting.pop()  # the view took it before it failed; it is shown next
+        for replica, text in waiting:
+            self._plain.log(replica, text)

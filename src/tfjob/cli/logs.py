@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         await _print(lines, has_prefix=len(pods) > 1 and not options.replica)
         return 0
 
-    return cluster.run(arguments, work, includes_runs=True)
+    return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
 def _run_of_the_past(arguments: argparse.Namespace) -> int:
@@ -142,8 +142,8 @@ async def _hint_if_pending(connected: Cluster, found: ClusterJob) -> None:
     if waiting:
         names = ", ".join(jobs.replica_name(found, pod) for pod in waiting[:_NAMED])
         more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
-        name = found.name
-        sys.stderr.write(f"pending: {names}{more}; `tfjob explain {name}` says why\n")
+        text = f"pending: {names}{more}; `tfjob explain {found.name}` says why"
+        sys.stderr.write(f"{connected.with_flags(text)}\n")
 
 
 async def _print(lines: AsyncIterable[LogLine], *, has_prefix: bool) -> None:

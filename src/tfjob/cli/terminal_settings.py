@@ -7,8 +7,13 @@ such as the shell of a user who sent this process to the background.
 import os
 import signal
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_ZOMBIE: Final = "Z"
+"""The state of a process that has ended, and whose parent has not asked for its exit code."""
 
 
 def is_ours(fd: int) -> bool:
@@ -43,9 +48,20 @@ def kept_settings(fd: int) -> Callable[[], None]:
 def _is_left_behind(fd: int) -> bool:
     """Whether the terminal listens to processes that have ended, as after a shell was killed."""
     try:
-        os.killpg(os.tcgetpgrp(fd), 0)
+        group = os.tcgetpgrp(fd)
+        os.killpg(group, 0)
     except ProcessLookupError:
         return True
     except OSError:  # another user's, or no terminal of this session
         return False
-    return False
+    return set(_states(group)) == {_ZOMBIE}
+
+
+def _states(group: int) -> Iterator[str]:
+    """The states of the processes of a group, as far as the system shows them."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it is gone
+            text = path.read_text(errors="replace")
+            state, _, its_group, *_ = text[text.rindex(")") + 2 :].split()
+            if int(its_group) == group:
+                yield state

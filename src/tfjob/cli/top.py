@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
                     return 0
                 await asyncio.sleep(_INTERVAL)
 
-    return cluster.run(arguments, work, includes_runs=True)
+    return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
 async def _table(connected: Cluster, found: ClusterJob) -> str:

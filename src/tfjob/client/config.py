@@ -22,6 +22,7 @@ from tfjob.client.credentials import (
     AuthorityFile,
     ConfigError,
     Credentials,
+    NotConfiguredError,
     StaticHeader,
     TokenFile,
     basic,
@@ -66,7 +67,7 @@ def load(
     if home.exists():
         return from_kubeconfig(home, context=context)
     tried = [*(f"$KUBECONFIG ({entry})" for entry in listed), str(service_account), str(home)]
-    raise ConfigError(f"no cluster is configured; looked at: {', '.join(tried)}")
+    raise NotConfiguredError(f"no cluster is configured; looked at: {', '.join(tried)}")
 
 
 def in_cluster(

@@ -20,6 +20,10 @@ class ConfigError(Exception):
     """The client configuration is missing or invalid."""
 
 
+class NotConfiguredError(ConfigError):
+    """No place has a client configuration."""
+
+
 class Credentials(Protocol):
     """A source of Authorization headers."""
 

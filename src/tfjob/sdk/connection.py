@@ -1,6 +1,7 @@
 """A connection to a cluster: the API client, the chosen namespace, and errors for people."""
 
 import os
+import re
 from pathlib import Path
 from typing import Final
 
@@ -18,11 +19,26 @@ _REMEDY: Final = (
 )
 
 
+_COMMAND: Final = re.compile(
+    r"`(tfjob (?:attach|delete|describe|events|explain|get|logs|restart|resume|scale|suspend|top"
+    r"|wait)(?: [^`]*)?)`"
+)
+"""A command in a message for people, whose outcome depends on the cluster."""
+
+
 class Cluster(msgspec.Struct):
     """A connected API client and the chosen namespace; None means all namespaces."""
 
     api: Api
     namespace: str | None
+    flags: str = ""
+    """What commands need to get to this cluster; empty if they choose it by themselves."""
+
+    def with_flags(self, text: str) -> str:
+        """The text, in which commands get the flags that lead to this cluster."""
+        if not self.flags:
+            return text
+        return _COMMAND.sub(lambda match: f"`{match[1]} {self.flags}`", text)
 
     @property
     def one_namespace(self) -> str:

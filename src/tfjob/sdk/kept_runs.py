@@ -5,7 +5,9 @@ The newest ones are kept, and every one that still runs.
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,8 @@ from tfjob.sdk.run_folder import LOG, OLDER, RECORD, RunRecord
 
 KEPT: Final = 20
 """How many runs are kept."""
+_SILENT: Final = 600.0
+_SILENT_ELSEWHERE: Final = 7 * 24 * 3600.0
 
 
 class KeptRun(msgspec.Struct, frozen=True):
@@ -32,6 +36,25 @@ class KeptRun(msgspec.Struct, frozen=True):
         if self.record.is_elsewhere:
             return f"runs on host {self.record.host}"
         return "running" if self.record.is_running else "killed"
+
+    @property
+    def written(self) -> float:
+        """When its newest file was written."""
+        times = [self.path.stat().st_mtime] if self.path.exists() else [0.0]
+        for each in self.path.iterdir() if self.path.exists() else ():
+            with suppress(OSError):  # it was rotated
+                times.append(each.stat().st_mtime)
+        return max(times)
+
+    @property
+    def doubt(self) -> float:
+        """Seconds without a new line until it has surely ended.
+
+        A run of another machine that was killed looks as if it went on.
+        """
+        if self.record.outcome:
+            return 0
+        return _SILENT_ELSEWHERE if self.record.is_elsewhere else _SILENT
 
     def replicas(self) -> list[str]:
         """The replicas that have written something, workers in the order of their numbers."""
@@ -90,22 +113,27 @@ def _run_in(folder: Path) -> KeptRun:
 
 
 def prune(parent: Path, *, keep: int = KEPT) -> None:
-    """Remove the oldest runs that have ended, as far as it goes.
-
-    A run of another machine that was killed looks as if it went on; that machine removes it.
-    """
+    """Remove the oldest runs that have ended, as far as it goes."""
+    now = time.time()
     for each in kept_runs(parent)[keep:]:
-        if not each.record.has_cluster and not each.record.is_elsewhere:
+        if not each.record.has_cluster and now - each.written >= each.doubt:
             shutil.rmtree(each.path, ignore_errors=True)
 
 
-def running_run() -> KeptRun | None:
-    """The newest run whose cluster is up on this machine.
+def running_run(job: str = "", *, namespace: str = "") -> KeptRun | None:
+    """The newest run whose cluster is up on this machine, of this job if one is given.
+
+    A record of an older version does not know the namespace of its job.
 
     A kubeconfig can name commands to execute, so nobody else may have written any of it.
     """
     runs = (each for each in kept_runs() if each.record.has_cluster and each.record.kubeconfig)
-    return next(filter(_is_own, runs), None)
+    wanted = (each for each in runs if not job or _is_of(each.record, job, namespace))
+    return next(filter(_is_own, wanted), None)
+
+
+def _is_of(record: RunRecord, job: str, namespace: str) -> bool:
+    return record.job == job and (not namespace or record.namespace in {"", namespace})
 
 
 def _is_own(run: KeptRun) -> bool:

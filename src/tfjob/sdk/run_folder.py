@@ -62,7 +62,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_elsewhere(self) -> bool:
         """Whether only another machine can say if it goes on."""
-        is_other = self.host != socket.gethostname()
+        is_other = self.host not in {"", socket.gethostname()}
         return not self.outcome and is_other and not self.is_running
 
     @property
@@ -71,6 +71,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _is_of_this_boot(self) -> bool:
+        if not self.host:
+            return True  # of an older version, which stored neither
         if self.boot or boot_id():
             return self.boot == boot_id()
         return self.host == socket.gethostname()

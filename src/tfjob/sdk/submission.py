@@ -22,6 +22,8 @@ from tfjob.sdk.jobs import ClusterJob
 Manifest = Mapping[str, Any]
 MADE_FOR_JOB: Final = "tfjob.dev/made-for-job"
 """The label of objects that are deleted with their job."""
+_ATTEMPTS: Final = 5
+"""How often a change is tried while others change the same object."""
 
 
 class _Owned(msgspec.Struct, rename="camel"):
@@ -191,12 +193,16 @@ async def _add_owner(cluster: Cluster, manifest: Manifest, job: ClusterJob) -> N
         "uid": job.job.owner.uid,
     }
     path = _path(manifest)
-    while True:
+    for left in reversed(range(_ATTEMPTS)):
         found = (await cluster.api.get(path, decode=_Object)).metadata
         owners = [*(found.owner_references or ()), owner]
         change = {"resourceVersion": found.resource_version, "ownerReferences": owners}
-        with suppress(Conflict):  # it has changed since it was read
+        try:
             await cluster.api.patch(path, {"metadata": change}, decode=PartialObjectMetadata)
+        except Conflict:  # it has changed since it was read
+            if not left:
+                raise
+        else:
             return
 
 

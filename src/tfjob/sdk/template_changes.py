@@ -1,8 +1,9 @@
-"""Tells which pods were created from an older template of their job.
+"""Tells which pods differ from the template of their job.
 
 The operator never replaces a pod that runs because its template has changed, and it stores no older
 template. So pods are compared with what it would create now, in the fields of containers that an
-API server stores as written. Jobs that were never changed are not compared.
+API server stores as written. Jobs that were never changed are not compared. Of the others nobody
+knows whether the template was changed, or a webhook altered the pod when it was created.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import msgspec
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
 from tfjob.core.child_manifests import TF_CONFIG, ManifestBuilder
-from tfjob.core.job import Job, ReplicaType
+from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.k8s import quantity
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import jobs
@@ -53,14 +54,20 @@ def _sentences(found: ClusterJob, job: Job, manifests: Sequence[Json]) -> Iterat
         older = []
         for index, pod in _living(job, replica, pods):
             wanted = builder.pod(replica, index)["spec"]
-            differences = list(_differences(wanted, whole[pod.metadata.uid]["spec"]))
+            differences = list(
+                _differences(
+                    wanted, whole[pod.metadata.uid]["spec"], is_generated=bool(replica.commands)
+                )
+            )
             parts |= dict.fromkeys(differences)
             older += [jobs.replica_name(found, pod)] if differences else []
         if older:
+            is_one = len(older) == 1
             yield (
-                f"the template of {replica.type} has changed ({', '.join(parts)});"
-                f" {joined(older)} {'keeps' if len(older) == 1 else 'keep'} the old one until"
-                f" replaced; `tfjob restart {found.name}` replaces all pods"
+                f"{joined(older)} {'differs' if is_one else 'differ'} from the template of"
+                f" {replica.type} ({', '.join(parts)}): the template was changed, or the"
+                f" {'pod was' if is_one else 'pods were'} altered when created; after a change,"
+                f" `tfjob restart {found.name}` applies it to all pods"
             )
 
 
@@ -75,13 +82,18 @@ def _living(job: Job, replica: ReplicaType, pods: Sequence[Pod]) -> Iterator[tup
             yield int(index), pod
 
 
-def _differences(wanted: Json, actual: Json) -> Iterator[str]:
-    """What differs, such as `image of tensorflow`. What only the pod has may be added by others."""
+def _differences(wanted: Json, actual: Json, *, is_generated: bool) -> Iterator[str]:
+    """What differs, such as `image of tensorflow`. What only the pod has may be added by others.
+
+    A generated command lists the replicas of the time of its creation, as TF_CONFIG does.
+    """
     for kind in _KINDS:
         present = {each.get("name"): each for each in actual.get(kind) or ()}
         for container in wanted.get(kind) or ():
             name = container.get("name")
-            parts = _container_differences(container, present[name]) if name in present else ("",)
+            left_out = "command" if is_generated and name == TRAINING_CONTAINER else ""
+            given = {key: value for key, value in container.items() if key != left_out}
+            parts = _container_differences(given, present[name]) if name in present else ("",)
             yield from (f"{part} of {name}" if part else f"container {name}" for part in parts)
 
 

@@ -1,5 +1,6 @@
 import argparse
 import os
+import shutil
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from tfjob.sdk.connection import Cluster
 from tfjob.sdk.kept_runs import runs_folder
 from tfjob.sdk.run_folder import RunFolder
 
+SINCE = "2026-11-17T00:00:00Z"
 Work = Callable[[Cluster], Awaitable[int]]
 
 
@@ -112,11 +114,67 @@ def test_a_run_that_goes_on_is_used_only_by_commands_that_look(
         kept = RunFolder.create(
             runs_folder(), job="j", file="job.yaml", now=now, kubeconfig=up.kubeconfig
         )
-        assert cluster.run(arguments(), seven, includes_runs=True) == 7
+        assert cluster.run(arguments(), seven, looks_at=[]) == 7
         assert capsys.readouterr().err.startswith(f"using the cluster of {kept.path.name}; ")
         assert cluster.run(arguments(), seven) == 1
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "other"))
-        assert cluster.run(arguments(), seven, includes_runs=True) == 1
+        assert cluster.run(arguments(), seven, looks_at=["j"]) == 1
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        api_server_in_thread(tmp_path / "data") as up,
+        api_server_in_thread(tmp_path / "its") as it,
+    ):
+        config = tmp_path / "nobody" / ".kube" / "config"
+        config.parent.mkdir(parents=True)
+        shutil.copy(up.kubeconfig, config)
+        for minute, job in enumerate(("j", "j", "other")):
+            RunFolder.create(
+                runs_folder(),
+                job=job,
+                file="job.yaml",
+                now=datetime(2026, 11, 17, 0, minute, tzinfo=UTC),
+                kubeconfig=it.kubeconfig,
+                namespace="team",
+            )
+        told = {
+            (): "",
+            ("mnist",): "",
+            ("j",): "using the cluster of j-20261117-000100; ",
+            ("tfjobs.kubeflow.org/j",): "using the cluster of j-20261117-000100; ",
+            ("j", "other"): "",
+        }
+        for names, line in told.items():
+            assert cluster.run(arguments(), seven, looks_at=names) == 7
+            assert capsys.readouterr().err.partition("--")[0] == line
+        assert cluster.run(arguments("-n", "elsewhere"), seven, looks_at=["j"]) == 7
+        assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_hints_from_a_run_name_its_cluster(tmp_path: Path, command: Command) -> None:
+    with api_server_in_thread(tmp_path / "data") as up:
+        jobs = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
+        up.endpoint.request("POST", jobs, tfjob("W1", name="j"))
+        why = {"cause": "Suspended", "message": "the job is suspended", "since": SINCE}
+        condition = {"type": "Suspended", "status": "True", "lastTransitionTime": SINCE}
+        status = {"conditions": [condition], "diagnosis": why}
+        up.endpoint.request("PATCH", f"{jobs}/j/status", {"status": status})
+        RunFolder.create(
+            runs_folder(),
+            job="j",
+            file="job.yaml",
+            now=datetime(2026, 11, 17, tzinfo=UTC),
+            kubeconfig=up.kubeconfig,
+            namespace="default",
+        )
+        assert f"`tfjob resume --kubeconfig {up.kubeconfig}`" in command("explain", "j").out
+        assert f"`tfjob get -A --kubeconfig {up.kubeconfig}`" in command("wait", "x").err
+        assert "`tfjob resume`" in command("explain", "j", *up.flags).out
 
 
 @pytest.mark.usefixtures("_nothing_configured")

@@ -82,6 +82,21 @@ def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
     assert view.guarded.has_failed
 
 
+def test_a_line_that_the_view_takes_before_it_fails_is_printed_once(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = view.screen.log
+
+    def fail_late(replica: str, line: str) -> None:
+        take(replica, line)
+        failing()
+
+    view.guarded.log("w", "same")
+    monkeypatch.setattr(view.screen, "log", fail_late)
+    view.guarded.log("w", "same")
+    assert view.plain.getvalue().splitlines() == [TOLD, "[w] same", "[w] same"]
+
+
 @pytest.mark.parametrize("keys", ["", " ", "a", "up", "/b\n"])
 def test_no_line_is_lost_that_the_view_fails_to_print(
     view: View, monkeypatch: pytest.MonkeyPatch, keys: str

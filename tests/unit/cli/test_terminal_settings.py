@@ -1,5 +1,6 @@
 import os
 import pty
+import subprocess
 import termios
 import tty
 
@@ -30,6 +31,29 @@ def test_a_terminal_that_is_gone_or_not_ours_is_left_alone(monkeypatch: pytest.M
 
 def _gone(*_: object) -> None:
     raise termios.error(5, "Input/output error")
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_a_terminal_of_a_group_of_zombies_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch, *, has_ended: bool
+) -> None:
+    controller, terminal = pty.openpty()
+    taken: list[int] = []
+    monkeypatch.setattr(terminal_settings, "is_ours", lambda _: True)
+    monkeypatch.setattr(os, "tcsetpgrp", lambda _, group: taken.append(group))
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, process_group=0)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: child.pid)
+    try:
+        if has_ended:
+            child.kill()
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        kept_settings(terminal)()
+        assert taken == ([os.getpgrp()] if has_ended else [])
+    finally:
+        child.kill()
+        child.communicate()
+        os.close(controller)
+        os.close(terminal)
 
 
 def test_what_is_no_terminal_has_nothing_to_restore() -> None:

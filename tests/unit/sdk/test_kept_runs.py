@@ -82,6 +82,10 @@ def test_the_newest_run_that_goes_on_is_the_current_one(parent: Path) -> None:
     found = running_run()
     assert found is not None
     assert found.record.job == "b"
+    of_job = running_run("a")
+    assert of_job is not None
+    assert of_job.record.job == "a"
+    assert running_run("over") is None
 
 
 def test_a_cluster_that_is_kept_after_its_job_is_found(

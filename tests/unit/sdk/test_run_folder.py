@@ -1,7 +1,10 @@
 """The folder that keeps a run."""
 
+import json
+import os
 import stat
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -91,7 +94,34 @@ def test_a_process_counts_on_its_own_machine_since_its_boot(
     assert found.state == state
     assert found.record.is_running == (state == "running")
     prune(tmp_path, keep=0)
+    assert found.path.exists()  # it was written a moment ago
+    days = 0 if state == "killed" else 6
+    set_age(found.path, timedelta(days=days, minutes=11))
+    prune(tmp_path, keep=0)
     assert found.path.exists() == (state != "killed")
+    if found.path.exists():
+        set_age(found.path, timedelta(days=7, minutes=1))
+    prune(tmp_path, keep=0)
+    assert found.path.exists() == (state == "running")
+
+
+def test_a_record_without_a_host_is_of_this_one(tmp_path: Path) -> None:
+    made = create(tmp_path)
+    path = made.path / "run.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "host": "", "boot": ""}))
+    (found,) = kept_runs(tmp_path)
+    assert found.state == "running"
+    record["process"]["start_time"] += "9"
+    path.write_text(json.dumps({**record, "host": "", "boot": ""}))
+    (found,) = kept_runs(tmp_path)
+    assert found.state == "killed"
+
+
+def set_age(folder: Path, age: timedelta) -> None:
+    moment = time.time() - age.total_seconds()
+    for each in (*folder.iterdir(), folder):
+        os.utime(each, (moment, moment))
 
 
 def test_a_large_log_keeps_its_newest_lines(tmp_path: Path) -> None:

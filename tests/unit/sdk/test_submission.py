@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.tfjobs import Json, tfjob
+from tfjob.client.errors import Conflict
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.sdk import submission
 from tfjob.sdk.connection import Cluster
@@ -48,6 +49,23 @@ async def test_what_is_made_for_two_jobs_at_once_belongs_to_both(
     await submission.submit(cluster, [CODE, tfjob("W1", name="first")])
     owners = (await code_of(cluster)).metadata.owner_references
     assert {each.name for each in owners} == {"first", "second"}
+
+
+async def test_a_submission_fails_if_others_change_its_objects_all_the_time(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch, count = cluster.api.patch, 0
+
+    async def late(path: str, change: Json, **options: Any) -> Any:
+        nonlocal count
+        count += 1
+        assert count <= 5
+        await patch(path, {"metadata": {"labels": {"count": str(count)}}}, **options)
+        return await patch(path, change, **options)
+
+    monkeypatch.setattr(cluster.api, "patch", late)
+    with pytest.raises(Conflict):
+        await submission.submit(cluster, [CODE, tfjob("W1")])
 
 
 async def test_a_failed_submission_deletes_only_what_it_made(

@@ -2,9 +2,19 @@
 
 import pytest
 
+from tests.support.dialect_jobs import entry, tf_job
+from tests.support.fake_api import FakeApi, whole
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer
 from tests.support.tfjobs import Json, tfjob
 from tfjob.cli.main import main
+from tfjob.client.config import Config
+from tfjob.client.http import Api
+from tfjob.core.child_manifests import ManifestBuilder
+from tfjob.core.job import Job
+from tfjob.dialects.base import Settings
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob, stored_dialects
+from tfjob.sdk.template_changes import changed_templates
 
 Capture = pytest.CaptureFixture[str]
 
@@ -39,8 +49,9 @@ def test_running_pods_of_an_older_image_are_named(
     assert template_line(capsys, server, verb) == ""
     change(server, image="y")
     assert template_line(capsys, server, verb) == (
-        "the template of Worker has changed (image of tensorflow); worker-0 and worker-1 keep the"
-        " old one until replaced; `tfjob restart j` replaces all pods"
+        "worker-0 and worker-1 differ from the template of Worker (image of tensorflow): the"
+        " template was changed, or the pods were altered when created; after a change,"
+        " `tfjob restart j` applies it to all pods"
     )
 
 
@@ -64,7 +75,7 @@ def test_what_has_changed_is_named(
     server.put_pod(server.put_job(job_of(), ("Running", "it runs")), "worker")
     change(server, **container)
     line = template_line(capsys, server)
-    assert f"({part}); worker-0 keeps" in line if part else line == ""
+    assert f"worker-0 differs from the template of Worker ({part}):" in line if part else line == ""
 
 
 @pytest.mark.parametrize("amount", ["2000m", "2", "2.0"])
@@ -88,3 +99,32 @@ def test_ended_pods_and_finished_jobs_are_left_out(
     server.put_pod(made, "worker", index=7)
     change(server, image="y")
     assert template_line(capsys, server) == ""
+
+
+async def test_the_generated_command_of_a_default_server_is_no_part_of_a_template() -> None:
+    before, now = default_servers(workers=1), default_servers(workers=2)
+    assert isinstance(before.job, Job)
+    (servers,) = [each for each in before.job.replicas if each.commands]
+    pod = ManifestBuilder(before.job).pod(servers, 0)
+    pod["metadata"] |= {"name": "p", "uid": "p"}
+    pod["metadata"]["ownerReferences"] = [
+        {"uid": "u", "controller": True, "kind": "Job", "name": servers.name(0)}
+    ]
+    assert await sentences(now, pod) == []
+    pod["spec"]["containers"][0]["image"] = "other"
+    (told,) = await sentences(now, pod)
+    assert told.startswith("ps-0 differs from the template of PS (image of tensorflow): ")
+
+
+def default_servers(*, workers: int) -> ClusterJob:
+    manifest = tf_job(entry(), entry("WORKER", workers), entry("PS"), RuntimeId="76no")
+    manifest["metadata"] |= {"namespace": "default", "uid": "u", "generation": 2}
+    (dialect,) = [each for each in stored_dialects() if each.kind == manifest["kind"]]
+    job = dialect.decode(manifest, Settings())
+    return ClusterJob(dialect=dialect, manifest=manifest, job=job)
+
+
+async def sentences(found: ClusterJob, pod: Json) -> list[str]:
+    pods = whole({"kind": "PodList", "items": [pod]})
+    async with FakeApi([pods]) as fake, Api(Config(server=fake.url)) as api:
+        return await changed_templates(Cluster(api=api, namespace="default"), found)

@@ -235,6 +235,10 @@ async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncItera
         for lines in _blocks(position):
             yield lines
         if is_rotated:
+            # An entry that was torn, as by a full disk, is continued by no other file.
+            torn, position.rest = position.rest, b""
+            if torn:
+                yield [torn]
             position.move_on(_open_files(path))
         elif is_over:
             return

@@ -31,6 +31,10 @@ def append(path: Path, *entries: str) -> None:
         file.write("".join(entries))
 
 
+def rotate(path: Path) -> None:
+    path.rename(path.with_name(f"{path.name}.1"))
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "0.log"
@@ -186,6 +190,17 @@ async def test_following_continues_with_the_oldest_file_if_its_own_is_deleted(
     shown = reader.text.splitlines()
     assert shown[-len(kept) :] == kept
     assert shown[0] == "first"
+
+
+async def test_a_torn_entry_is_not_joined_with_the_file_after_it(log: Path) -> None:
+    reader = Reader(log, tail_lines=1)
+    await reader.until("line 4\n")
+    append(log, entry(6, "torn").removesuffix("\n"))
+    rotate(log)
+    write(log, entry(7, "first of the next"))
+    log.with_suffix(".exit").touch()
+    await reader.task
+    assert reader.text == "line 4\ntorn\nfirst of the next\n"
 
 
 async def test_following_ends_at_the_limit(log: Path) -> None:
