@@ -39,11 +39,12 @@ class KeptRun(msgspec.Struct, frozen=True):
 
     @property
     def written(self) -> float:
-        """When its newest file was written."""
-        times = [self.path.stat().st_mtime] if self.path.exists() else [0.0]
-        for each in self.path.iterdir() if self.path.exists() else ():
-            with suppress(OSError):  # it was rotated
-                times.append(each.stat().st_mtime)
+        """When its newest file was written; 0 if the folder is gone."""
+        times = [0.0]
+        with suppress(OSError):  # another process may remove it meanwhile
+            for each in (self.path, *self.path.iterdir()):
+                with suppress(OSError):  # it was rotated
+                    times.append(each.stat().st_mtime)
         return max(times)
 
     @property
