@@ -16,6 +16,7 @@ import yaml
 from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES
 
 STDIN = "-"
+_IN_QUOTES, _AT_END = "while scanning a quoted scalar", "found unexpected end of stream"
 
 
 class DocumentError(Exception):
@@ -98,6 +99,8 @@ def parse(text: str, shown: str) -> list[Document]:
         return list(_documents(shown, text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.context == _IN_QUOTES and error.problem == _AT_END and error.context_mark:
+            raise DocumentError(_unclosed(shown, error.context_mark.line)) from error
         place = f"{shown}:{mark.line + 1}" if mark else shown
         why = _tab(text, mark.line if mark else None) or error.problem or error.context
         raise DocumentError(f"{place}: invalid YAML: {why}") from error
@@ -106,6 +109,13 @@ def parse(text: str, shown: str) -> list[Document]:
         raise DocumentError(f"{shown}:{line}: invalid YAML: {error.reason}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError(f"{shown}: invalid YAML: {error}") from error
+
+
+def _unclosed(shown: str, line: int) -> str:
+    return (
+        f"{shown}:{line + 1}: invalid YAML: the quoted text that begins here has no closing quote;"
+        " remedy: add it at the end of the text"
+    )
 
 
 def _tab(text: str, line: int | None) -> str:

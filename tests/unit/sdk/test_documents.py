@@ -206,3 +206,9 @@ def test_field_of_an_older_version_is_found_further_out(tmp_path: Path) -> None:
     assert found.spelt("spec.a[1].name") == "spec.a[1].name"
     assert found.spelt("other.limit") == "other.limit"
     assert found.spelt("") == ""
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_quote_that_is_never_closed_is_named_where_it_begins(tmp_path: Path, quote: str) -> None:
+    found = error_of(tmp_path, f"a: 1\nb: {quote}text\nc: 3\n")
+    assert found.startswith(":2: invalid YAML: the quoted text that begins here has no closing")
