@@ -189,6 +189,11 @@ def open_file(path: Path, flags: int) -> int:
 def write_file(path: Path, content: bytes) -> None:
     """Replace the file in one step; its owner alone can read it."""
     draft = path.with_name(f"{path.name}.new")
-    with os.fdopen(open_file(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(content)
-    draft.replace(path)
+    try:
+        with os.fdopen(open_file(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+            file.write(content)
+        draft.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):  # the first error matters
+            draft.unlink()
+        raise

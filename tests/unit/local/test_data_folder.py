@@ -180,3 +180,11 @@ def test_missing_parents_are_closed_to_others_too(tmp_path: Path, umask: int) ->
     write_file(tmp_path / "a" / "b" / "file", b"text")
     assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "a" / "b" / "file").stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_written_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "other").touch()
+    with pytest.raises(IsADirectoryError):
+        write_file(tmp_path / "file", b"secret")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
