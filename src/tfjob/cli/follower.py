@@ -16,7 +16,7 @@ from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.client.errors import ApiError, NotFound
+from tfjob.client.errors import ApiError, Conflict, NotFound
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS
 from tfjob.client.watch import Watch
@@ -339,8 +339,8 @@ class Follower:
             await self._cluster.api.delete(
                 self._found.path, uid=self._found.job.owner.uid, propagation="Background"
             )
-        except NotFound:
-            pass  # somebody else has deleted it
+        except (NotFound, Conflict):
+            pass  # somebody else has deleted it, and may have created another of its name
         except ApiError as error:  # the disk is full, for instance
             self._screen.message(
                 f"{self._found.name}: cannot be deleted, its processes are killed: {error.message}"

@@ -31,6 +31,7 @@ class ReplicaLogs:
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._lines = 0
+        self._is_closed = False
 
     def last_lines(self, replica: str) -> list[str]:
         """The last lines of the newest run that wrote any."""
@@ -42,7 +43,7 @@ class ReplicaLogs:
         if status is None or not (status.state.running or status.state.terminated):
             return
         run = (pod.metadata.uid, status.restart_count)
-        if run not in self._readers:
+        if run not in self._readers and not self._is_closed:
             self._readers[run] = asyncio.create_task(self._read(pod, replica))
 
     async def drain(self, uids: Collection[str]) -> None:
@@ -54,6 +55,8 @@ class ReplicaLogs:
             _, late = await asyncio.wait(late, timeout=_DRAIN_TIMEOUT)
 
     async def close(self) -> None:
+        """End all readers; nothing is read after this, so that the verdict comes last."""
+        self._is_closed = True
         for reader in self._readers.values():
             reader.cancel()
         await asyncio.gather(*self._readers.values(), return_exceptions=True)
