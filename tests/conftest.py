@@ -5,6 +5,7 @@ Neither has a deadline: a busy machine is not a failure.
 """
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,10 @@ pytest_plugins = (
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    # As under nohup. A handler is not inherited, so the programs under test hear of a hangup.
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)
