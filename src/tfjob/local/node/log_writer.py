@@ -34,7 +34,7 @@ class LogWriter:
         entries = b"".join(head + b"F " + line + b"\n" for line in lines)
         if len(rest) >= PARTIAL_LIMIT:
             entries, rest = entries + head + b"P " + rest + b"\n", b""
-        if lines or not self.has_partial():
+        if not self.has_partial():
             self._partial_since = time.monotonic()
         self._partial[stream] = rest
         self._write(entries)

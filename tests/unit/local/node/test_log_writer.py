@@ -44,6 +44,22 @@ def test_an_unfinished_line_is_written_when_it_gets_long_or_is_asked_for(tmp_pat
     assert not writer.has_partial()
 
 
+def test_lines_of_one_stream_do_not_delay_an_unfinished_line_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    writer = LogWriter(str(tmp_path / "0.log"), limit=1 << 20, keep=3)
+    assert writer.partial_seconds() is None
+    writer.feed("stderr", b"\r1%")
+    now = 0.4
+    writer.feed("stdout", b"a whole line\n")
+    now = 0.6
+    assert writer.partial_seconds() == 0.6
+    writer.flush_partial()
+    assert writer.partial_seconds() is None
+
+
 def test_a_full_disk_is_remembered_and_not_fatal() -> None:
     writer = LogWriter("/dev/full", limit=1 << 20, keep=3)
     writer.feed("stdout", b"lost\n")
