@@ -15,6 +15,7 @@ from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
 from tfjob.core.child_manifests import TF_CONFIG, ManifestBuilder
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
+from tfjob.core.observe import replica_key
 from tfjob.k8s import quantity
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import jobs
@@ -74,12 +75,10 @@ def _sentences(found: ClusterJob, job: Job, manifests: Sequence[Json]) -> Iterat
 def _living(job: Job, replica: ReplicaType, pods: Sequence[Pod]) -> Iterator[tuple[int, Pod]]:
     """The pods of a replica type that have not ended and are wanted, with their indexes."""
     for pod in pods:
-        labels = pod.metadata.labels
-        index = labels.get(job.labels.index, "")
-        is_wanted = index.isascii() and index.isdigit() and int(index) < replica.count
+        label, index = replica_key(job, pod.metadata) or ("", 0)
         has_ended = pod.metadata.is_terminating or pod.phase in {Phase.SUCCEEDED, Phase.FAILED}
-        if labels.get(job.labels.type) == replica.label and is_wanted and not has_ended:
-            yield int(index), pod
+        if label == replica.label and index < replica.count and not has_ended:
+            yield index, pod
 
 
 def _differences(wanted: Json, actual: Json, *, is_generated: bool) -> Iterator[str]:
