@@ -144,7 +144,7 @@ def test_mount_paths_are_real_unless_it_is_turned_off(
     is_real: bool,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("tfjob.local.node.launcher.can_be_mounted", asked.append)
+    monkeypatch.setattr("tfjob.local.node.launch_builder.can_be_mounted", asked.append)
     one = job("true")
     spec = one["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
     spec["volumes"] = [{"name": "d", "emptyDir": {}}]

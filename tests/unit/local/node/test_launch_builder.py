@@ -107,7 +107,7 @@ async def test_an_unwritable_log_folder_is_said_and_others_continue(
 async def test_ports_of_pods_that_are_gone_are_used_again(tmp_path: Path) -> None:
     api = FakeApi()
     async with node(api, tmp_path) as agent:
-        agent._context.launcher._ports._ports = range(29990, 29992)
+        agent._context.launches._ports._ports = range(29990, 29992)
         for number in range(5):
             one = pod(f"p{number}", "true")
             one["spec"]["containers"][0]["ports"] = [{"containerPort": 65000}]
