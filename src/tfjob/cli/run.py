@@ -27,7 +27,7 @@ from tfjob.k8s.field import Fault
 from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
-from tfjob.local.data_folder import DataFolderError, default_folder
+from tfjob.local.data_folder import DataFolderError, default_folder, export_line
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.cluster_log import logging_to
@@ -178,11 +178,8 @@ async def _run(
                 kept=kept,
             )
             if arguments.keep and not interrupts.asked.is_set():
-                print(
-                    "the cluster keeps running until Ctrl-C:"
-                    f" export KUBECONFIG={cluster.kubeconfig}",
-                    flush=True,
-                )
+                how = export_line(cluster.kubeconfig)
+                print(f"the cluster keeps running until Ctrl-C: {how}", flush=True)
                 await first_of(interrupts.asked.wait(), _breakdown(cluster))
         return EXIT_CODES[outcome]
 

@@ -23,8 +23,8 @@ spec:
 
 @pytest.fixture
 def data(tmp_path: Path, command: Command) -> Iterator[str]:
-    """The data folder of a cluster, which is taken down afterwards."""
-    folder = str(tmp_path / "data")
+    """The data folder of a cluster, which is taken down afterwards; a shell needs it quoted."""
+    folder = str(tmp_path / "my data")
     yield folder
     assert command("local", "down", "--data", folder).code == 0
 
@@ -43,9 +43,10 @@ def test_a_job_runs_in_the_background_and_can_be_followed(
 ) -> None:
     started = command("run", str(file), "--detach", "--data", data)
     assert started.code == 0, started.err
-    assert f"  stop it with `tfjob local down --data {data}`" in started.out
+    assert f"  stop it with `tfjob local down --data '{data}'`" in started.out
+    assert "(--python)" not in started.out
     kubeconfig = f"{data}/kubeconfig"
-    follow = f"  follow it with `tfjob attach hello --kubeconfig {kubeconfig}`"
+    follow = f"  follow it with `tfjob attach hello --kubeconfig '{kubeconfig}'`"
     assert started.out.splitlines()[-1] == follow
     followed = command("attach", "hello", "--kubeconfig", kubeconfig)
     assert followed.code == 0
@@ -60,7 +61,7 @@ def test_a_job_that_runs_is_not_replaced(data: str, file: Path, command: Command
     assert (again.code, again.out) == (2, "")
     assert "hello is on the local cluster already, and has not finished" in again.err
     kubeconfig = f"{data}/kubeconfig"
-    assert f"follow it with `tfjob attach hello --kubeconfig {kubeconfig}`" in again.err
+    assert f"follow it with `tfjob attach hello --kubeconfig '{kubeconfig}'`" in again.err
     assert command("attach", "hello", "--kubeconfig", kubeconfig).code == 0
     assert command("run", str(file), "--detach", "--data", data).code == 0
 
@@ -70,7 +71,8 @@ def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
 ) -> None:
     up = command("local", "up", "--detach", "--data", data)
     assert (up.code, up.err) == (0, "")
-    assert f"export KUBECONFIG={data}/kubeconfig" in up.out
+    assert f"export KUBECONFIG='{data}/kubeconfig'" in up.out
+    assert "(--python)" not in up.out
     assert command("run", str(file), "--detach", "--data", data).code == 0
     followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")
     assert "[worker-0] found beside the file" in followed.out
@@ -84,6 +86,7 @@ def test_a_second_cluster_is_refused_and_leaves_the_output_of_the_first(
     again = command("local", "up", "--detach", "--data", data)
     assert (again.code, again.out) == (1, "")
     assert "a cluster already runs on this folder" in again.err
+    assert f"end it with `tfjob local down --data '{data}'`" in again.err
     assert (Path(data) / "up.log").read_text() == output
     assert [each.name for each in Path(data).glob("up.log*")] == ["up.log"]
 
@@ -106,7 +109,7 @@ def test_what_a_running_cluster_cannot_change_is_refused(
     done = command("run", str(file), "--detach", "--data", data, *flags)
     assert done.code == 2
     assert f"is up already, so {flags[0]} would have no effect" in done.err
-    assert f"or run `tfjob local down --data {data}` first" in done.err
+    assert f"or run `tfjob local down --data '{data}'` first" in done.err
 
 
 def make_large(file: Path) -> None:

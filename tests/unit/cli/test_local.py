@@ -18,7 +18,9 @@ def up(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
         [*words, str(tmp_path / "data")], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("tfjob local: up at https://127.0.0.1:")
+        first, *_, last = [process.stdout.readline() for _ in range(4)]
+        assert first.startswith("tfjob local: up at https://127.0.0.1:")
+        assert last == f"  stop it with Ctrl-C or `tfjob local down --data {tmp_path}/data`\n"
         yield process
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
