@@ -19,6 +19,8 @@ from tests.support.other_jobs import old_job, training_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
+from tfjob.cli import run
+from tfjob.local.cluster import LocalCluster
 from tfjob.sdk.kept_runs import kept_runs
 
 Json = dict[str, Any]
@@ -310,7 +312,7 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
             line_of(process, "(worker-0: Running)")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             gate.touch()
-            line_of(process, "(jobs wait until there is space on that disk)")
+            line_of(process, "(ended after 30 s, unless there is space on that disk before)")
             free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
             line_of(process, "(can be written again)")
@@ -322,6 +324,32 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
 
 def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
     file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
+def test_a_disk_that_stays_full_ends_the_run_unless_it_shall_wait(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = LocalCluster.start
+
+    async def start_on_a_full_disk(cluster: LocalCluster) -> None:
+        await start(cluster)
+        cluster._server.on_write_health("database or disk is full")
+
+    monkeypatch.setattr(LocalCluster, "start", start_on_a_full_disk)
+    monkeypatch.setattr(run, "_DISK_LIMIT", 0.01)
+    gate = tmp_path / "gate"
+    script = f"echo up; until [ -e {gate} ]; do sleep 0.05; done"
+    file, data = written(tmp_path, job("sh", "-c", script)), tmp_path / "data"
+    done = command("run", file, "--data", str(data))
+    told = f"{data}: cannot be written: database or disk is full; "
+    assert (done.code, told in done.out) == (4, True)
+    why = f"{data}: could not be written for 0.01 s: database or disk is full"
+    assert done.err == (
+        f"TFJob j: {why}; free space on that disk, or choose another folder with --data\n"
+    )
+    gate.touch()
+    done = command("run", file, "--data", str(data), "--wait")
+    assert (done.code, f"{told}jobs wait until there is space" in done.out) == (0, True)
+
+
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
         line_of(process, "(more)")
