@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
-from tests.support.local_apiserver.serving import (
-    put_status,
-)
+from tests.support.local_apiserver.serving import put_status
 from tests.support.patience import PATIENCE
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
 from tfjob.cli.run_output import ReplicaRow
 from tfjob.cli.signals import Interrupts
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS, PODS
+from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob
 
@@ -72,6 +71,11 @@ class Play:
         self.interrupts = Interrupts(exit_now=lambda _: None)
         chosen = FollowOptions(**{"blocked_after": 0.0, **options})
         self.follower = Follower(cluster, found, screen=self.screen, options=chosen)
+
+    @classmethod
+    async def of(cls, cluster: Cluster, job: Json, **options: Any) -> Self:
+        """A play of this job, which is created."""
+        return cls(cluster, await apply_all(cluster, [job], job=job), **options)
 
     def begin(self) -> "asyncio.Task[Outcome]":
         return asyncio.create_task(self.follower.run(self.interrupts))

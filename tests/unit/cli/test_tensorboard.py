@@ -1,10 +1,5 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
@@ -16,12 +11,6 @@ from tfjob.sdk.jobs import ClusterJob
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 URL = "http://127.0.0.1:7007/"
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 async def a_job(cluster: Cluster, **spec: Any) -> ClusterJob:
