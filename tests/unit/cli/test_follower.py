@@ -193,6 +193,7 @@ async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
         ({}, Outcome.INTERRUPTED, "are killed"),
         ({"keeps_cluster": True}, Outcome.INTERRUPTED, "are killed"),
         ({"limit": 0.01}, Outcome.TIMED_OUT, "are killed"),
+        ({"limit": 0.01, "keeps_cluster": True}, Outcome.TIMED_OUT, "go on until the cluster ends"),
     ],
 )
 async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
