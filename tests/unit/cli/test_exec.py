@@ -54,6 +54,19 @@ while True:
     signal.pause()
 """
 
+_SIGNAL_AT_START = """
+import os, signal, subprocess, sys
+from tfjob.cli.main import main
+
+class Popen(subprocess.Popen):
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        os.kill(os.getpid(), signal.{signal_name})
+
+subprocess.Popen = Popen
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
@@ -114,9 +127,33 @@ def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: Lo
     assert done.returncode == 7
 
 
-def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster) -> None:
-    done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", "kill -TERM $$")
-    assert done.returncode == 128 + signal.SIGTERM
+@pytest.mark.parametrize("name", ["TERM", "INT", "QUIT", "HUP"])
+def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster, name: str) -> None:
+    script = f"ulimit -c 0; kill -{name} $$; exit 5"
+    done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", script)
+    assert done.returncode == 128 + signal.Signals[f"SIG{name}"]
+
+
+@pytest.mark.parametrize(
+    ("signal_name", "script", "code"),
+    [
+        ("SIGTERM", "exec sleep 600", 128 + signal.SIGTERM),
+        ("SIGHUP", "exec sleep 600", 128 + signal.SIGHUP),
+        ("SIGINT", "exit 5", 5),
+    ],
+)
+def test_a_signal_while_the_command_starts_leaves_no_orphan(
+    cluster: LocalCluster, signal_name: str, script: str, code: int
+) -> None:
+    given = words(cluster, "exec", "two/worker-0", "--", "sh", "-c", script)
+    program = _SIGNAL_AT_START.format(signal_name=signal_name)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given[given.index("exec") :]],
+        stdin=subprocess.DEVNULL,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == code
 
 
 def test_a_shell_opens_beside_a_replica(cluster: LocalCluster) -> None:
