@@ -118,6 +118,16 @@ def test_no_line_is_lost_that_the_view_fails_to_print(
     ]
 
 
+def test_lines_that_a_pause_was_too_long_for_are_told_if_the_view_fails(view: View) -> None:
+    view.screen.press(" ")
+    for place in range(10_002):
+        view.guarded.log("w", str(place))
+    view.guarded.attempt(failing)
+    lines = view.plain.getvalue().splitlines()
+    assert lines[:3] == [TOLD, "2 lines were skipped in the pause", "[w] 2"]
+    assert len(lines) == 10_002
+
+
 def test_a_key_that_fails_does_not_end_the_view_in_silence(view: View) -> None:
     view.guarded.attempt(failing)
     assert TOLD in view.plain.getvalue()

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tfjob.cli import keyboard
-from tfjob.cli.live_view import TerminalScreen
+from tfjob.cli.live_view import TerminalScreen, terminal_screen
 from tfjob.cli.run_output import ReplicaRow
 
 
@@ -176,6 +176,26 @@ def test_space_pauses_and_continues(console: Console) -> None:
     assert panel(screen, console)[-1] == "paused, 1 new lines (space continues)"
     screen.press(" ")
     assert written(console) == "worker-0 one\n"
+
+
+def test_a_choice_during_a_pause_loses_no_line_of_it(console: Console) -> None:
+    screen = screen_on(console)
+    screen.show(workers("Running"), state="Running")
+    screen.press(" ")
+    lines = [f"worker-0 {place}" for place in range(console.size.height * 2)]
+    for line in lines:
+        screen.log(*line.split())
+    screen.press(keyboard.DOWN)
+    screen.press(" ")
+    assert written(console).splitlines()[1:] == lines
+
+
+async def test_a_view_that_ends_without_a_verdict_prints_what_waits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with terminal_screen("job") as screen:
+        screen.log("worker-0", "one")
+    assert "worker-0 one\n" in capsys.readouterr().out
 
 
 def test_a_search_shows_matching_lines_only(console: Console) -> None:

@@ -51,7 +51,7 @@ def test_a_pause_holds_lines_back_until_it_ends() -> None:
     view = view_of()
     view.is_paused = True
     view.add(LogLine("worker-0", "a"))
-    assert (view.ready(), view.waiting) == ([], 1)
+    assert (view.ready(), view.recent(9), view.waiting) == ([], [], 1)
     view.is_paused = False
     assert view.ready() == [LogLine("worker-0", "a")]
 
