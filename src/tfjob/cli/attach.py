@@ -48,4 +48,4 @@ def run(arguments: argparse.Namespace) -> int:
             follower = Follower(connected, found, screen=screen, options=options)
             return EXIT_CODES[await follower.run(interrupts)]
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, looks_at=[arguments.job])

@@ -12,7 +12,7 @@ from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob.cli import cluster
 from tfjob.cli.cluster import CommandError
-from tfjob.client.errors import Forbidden
+from tfjob.client.errors import Forbidden, Unreachable
 from tfjob.local import data_folder
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.kept_runs import runs_folder
@@ -156,6 +156,33 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
+@pytest.mark.parametrize(
+    ("outcome", "code", "told"),
+    [
+        ("succeeded", 0, "\nj-20261117-000000 has ended (succeeded), and its cluster with it; `tf"),
+        ("failed", 1, "\nj-20261117-000000 has ended (failed), and its cluster with it; `tfjob l"),
+        ("", 1, "\nerror: the cluster does not answer: connection refused"),
+    ],
+)
+def test_a_run_that_ends_while_a_command_looks_at_it_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: str, code: int, told: str
+) -> None:
+    now = datetime(2026, 11, 17, tzinfo=UTC)
+    with api_server_in_thread(tmp_path / "data") as up:
+        kept = RunFolder.create(
+            runs_folder(), job="j", file="job.yaml", now=now, kubeconfig=up.kubeconfig
+        )
+
+    async def lose(_: Cluster) -> int:
+        if outcome:
+            kept.finish(outcome, now=now)
+        raise Unreachable("connection refused")
+
+    assert cluster.run(arguments(), lose, looks_at=["j"]) == code
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_nothing_configured")
 def test_hints_from_a_run_name_its_cluster(tmp_path: Path, command: Command) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
         jobs = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
@@ -198,4 +225,5 @@ def test_commands_that_look_find_the_job_of_a_run_in_its_namespace(
         )
         assert command("get", "-o", "name").out == "tfjobs.kubeflow.org/j\n"
         assert command("wait", "j").out == "j: Succeeded: done\n"
+        assert command("attach", "j").out == "succeeded: done\n"
         assert command("wait", "j", "-n", "default").code == 1

@@ -22,6 +22,7 @@ from tests.unit.cli.conftest import Command
 from tfjob.cli import run
 from tfjob.local.cluster import LocalCluster
 from tfjob.sdk.kept_runs import kept_runs
+from tfjob.sdk.run_folder import SUCCEEDED
 
 Json = dict[str, Any]
 IN_A_DATA_FOLDER = {"objects.sqlite", "kubeconfig", "tfjob.log", "node"}
@@ -59,7 +60,8 @@ def test_the_record_of_a_run_says_where_its_job_is(
     elsewhere = job("true")
     elsewhere["metadata"]["namespace"] = "team"
     assert command("run", written(tmp_path, elsewhere)).code == 0
-    assert [each.record.namespace for each in kept_runs()] == ["team"]
+    [kept] = kept_runs()
+    assert (kept.record.namespace, kept.record.outcome) == ("team", SUCCEEDED)
 
 
 def test_failure_is_one_and_shows_the_last_lines_of_who_failed(
@@ -322,8 +324,6 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
             process.kill()
 
 
-def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
-    file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
 def test_a_disk_that_stays_full_ends_the_run_unless_it_shall_wait(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +350,8 @@ def test_a_disk_that_stays_full_ends_the_run_unless_it_shall_wait(
     assert (done.code, f"{told}jobs wait until there is space" in done.out) == (0, True)
 
 
+def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
+    file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
         line_of(process, "(more)")
