@@ -78,8 +78,8 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     job = TFJob(objects_for(wanted, program_for(train, args, place), place))
     if client is None:
         client = _local_client(options) if is_local else connect(str(where))
-    elif options:
-        local_process(options)  # raises if its node was started without them
+    else:
+        client.check_cluster(options)
     client.submit(job)
     if is_local:
         atexit.register(_warn_if_unfinished, job, os.getpid())
