@@ -6,10 +6,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.patience import PATIENCE
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.run import run
 
 SCRIPT = """
 import sys
@@ -188,6 +191,23 @@ def test_a_client_whose_cluster_has_ended_says_so_and_starts_no_other(tmp_path: 
         "tfjob: warning: the local cluster of this program has ended, and its jobs with it;"
         " another one is started\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"workers": 0}, "workers=0: a job without a chief needs at least one worker; pass"),
+        ({"workers": 0, "ps": 1}, "workers=0: a job without a chief needs at least one worker"),
+        ({"workers": -1, "restarts": 1.5}, "workers=-1: .*; restarts=1.5: must be an int of 0 or"),
+        ({"chief": True, "workers": 0, "gpus": True}, "gpus=True: must be an int of 0 or more"),
+        ({"env": {"": "x"}}, r"^TFJob \S+\n  spec.tfReplicaSpecs.Worker.*env"),
+    ],
+)
+def test_arguments_of_which_no_job_can_be_made_are_named(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(TFJobError, match=told):
+        run("json.tool", **options)
 
 
 def test_a_program_that_ends_before_its_job_says_so_and_leaves_nothing(tmp_path: Path) -> None:
