@@ -122,7 +122,7 @@ def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster) 
 def test_a_shell_opens_beside_a_replica(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "shell", "worker-1", stdin="echo in $COLOUR\nexit 3\n")
     assert (done.returncode, done.stdout) == (3, "in blue\n")
-    assert done.stderr == "/bin/sh beside one/worker-1; `exit` leaves it\n"
+    assert done.stderr == "/bin/sh in the environment of one/worker-1; `exit` ends the shell\n"
 
 
 def test_the_command_has_the_terminal(cluster: LocalCluster) -> None:

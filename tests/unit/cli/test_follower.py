@@ -142,7 +142,7 @@ async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
+    assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
     assert (await cluster.api.get(found.path, decode=PartialObjectMetadata)).metadata.name == "j"
 
 
