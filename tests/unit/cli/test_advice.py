@@ -83,7 +83,7 @@ def test_exit_codes_of_workers_that_may_train_together_are_warned_about(
     )
 
 
-def test_a_job_that_restarts_groups_needs_no_advice_about_them() -> None:
+def test_group_restarts_are_not_recommended_to_a_job_that_has_them() -> None:
     assert advice(a_job("W2", Settings(recovery="Group"), restart="ExitCode")) == []
 
 

@@ -104,7 +104,7 @@ def tfjob_command(
     )
 
 
-def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: LocalCluster) -> None:
+def test_a_command_runs_in_the_environment_of_a_replica_and_returns_its_exit_code(cluster: LocalCluster) -> None:
     script = 'pwd; echo $COLOUR; cat /data/file; echo "$TF_CONFIG"; cat; exit 7'
     done = tfjob_command(cluster, "exec", "one/worker-1", "--", "sh", "-c", script, stdin="typed")
     place, colour, kept, task = done.stdout.splitlines()[:4]
@@ -114,18 +114,18 @@ def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: Lo
     assert done.returncode == 7
 
 
-def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster) -> None:
+def test_a_command_ended_by_a_signal_exits_with_128_plus_its_number(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", "kill -TERM $$")
     assert done.returncode == 128 + signal.SIGTERM
 
 
-def test_a_shell_opens_beside_a_replica(cluster: LocalCluster) -> None:
+def test_a_shell_opens_in_the_environment_of_a_replica(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "shell", "worker-1", stdin="echo in $COLOUR\nexit 3\n")
     assert (done.returncode, done.stdout) == (3, "in blue\n")
     assert done.stderr == "/bin/sh in the environment of one/worker-1; `exit` ends the shell\n"
 
 
-def test_the_command_has_the_terminal(cluster: LocalCluster) -> None:
+def test_the_command_uses_the_terminal(cluster: LocalCluster) -> None:
     controller, terminal = pty.openpty()
     script = "test -t 0 && test -t 1 && exit 4"
     done = subprocess.run(
@@ -166,7 +166,7 @@ def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
         (["worker-1", "-c", "other", "--", "ls"], "'other' of one/worker-1 does not run"),
     ],
 )
-def test_what_cannot_be_entered_says_why(
+def test_a_command_that_cannot_run_in_a_replica_is_reported_with_the_reason(
     cluster: LocalCluster, given: list[str], told: str
 ) -> None:
     done = tfjob_command(cluster, "exec", *given)
@@ -174,7 +174,7 @@ def test_what_cannot_be_entered_says_why(
     assert told in done.stderr
 
 
-def test_a_replica_that_has_ended_says_so_and_leaves_nothing(cluster: LocalCluster) -> None:
+def test_a_replica_that_has_ended_is_reported_and_leaves_no_files(cluster: LocalCluster) -> None:
     job = yaml.safe_load(_JOB.format(name="over", replicas=1))
     (container,) = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     container["command"] = ["sh", "-c", "exit 3"]
@@ -196,7 +196,7 @@ def test_a_replica_that_has_ended_says_so_and_leaves_nothing(cluster: LocalClust
     assert list(folder.glob("**/surroundings.json")) == []
 
 
-def test_a_command_that_is_not_there_is_127(cluster: LocalCluster) -> None:
+def test_a_missing_command_exits_with_127(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "exec", "worker-1", "--", "no-such-command")
     assert done.returncode == 127
     assert "no-such-command: No such file or directory in one/worker-1" in done.stderr

@@ -102,7 +102,7 @@ def event(job: dict[str, Any], about: dict[str, Any], **fields: str) -> dict[str
     }
 
 
-def test_the_first_line_says_it_all_and_the_rest_proves_it(
+def test_the_first_line_is_a_summary_and_the_sections_show_the_evidence(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job_with(cluster, "told", diagnosis=STORED)
@@ -119,7 +119,7 @@ def test_the_first_line_says_it_all_and_the_rest_proves_it(
     assert lines[place + 2] == f"  {GROUP}"
 
 
-def test_restarts_of_groups_are_not_recommended_to_a_job_that_has_them(
+def test_group_restarts_are_not_recommended_to_a_job_that_has_them(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job_with(cluster, "grouped", diagnosis=STORED)
@@ -171,7 +171,7 @@ def test_restarts_in_place_are_counted_before_the_status_shows_them(
     assert first.endswith("the job runs again, 1 of 3 restarts left.")
 
 
-def test_a_job_without_replicas_is_not_said_to_start(
+def test_a_job_without_replicas_is_not_reported_as_starting(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W0", name="none"), ("Created", "made"))
@@ -180,7 +180,7 @@ def test_a_job_without_replicas_is_not_said_to_start(
     )
 
 
-def test_a_job_that_was_scaled_to_zero_is_not_said_to_run_again(
+def test_a_job_that_was_scaled_to_zero_is_not_reported_as_running_again(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W0", name="idle"), ("Running", "it runs"))
@@ -240,7 +240,7 @@ def test_a_failed_job_without_pods_is_explained_by_its_verdict(
         ("FailedCreatePodSandBox", "SandboxFailed"),
     ],
 )
-def test_what_only_events_show_is_read_from_them(
+def test_a_cause_that_only_events_show_is_read_from_events(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], reason: str, cause: str
 ) -> None:
     name = reason.lower()
@@ -283,7 +283,7 @@ def test_jobs_of_other_apis_are_explained(
     assert lines[0].startswith("old: worker-1 was killed: out of memory")
 
 
-def test_describe_and_wait_tell_the_same_sentence(
+def test_describe_and_wait_print_the_same_sentence(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W3", name="same"), ("Created", "made"), ("Failed", "it broke"))
@@ -296,7 +296,7 @@ def test_describe_and_wait_tell_the_same_sentence(
     assert told in capsys.readouterr().out
 
 
-def test_a_running_job_tells_when_its_replicas_printed_last(
+def test_a_running_job_shows_when_its_replicas_last_printed(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "quiet")

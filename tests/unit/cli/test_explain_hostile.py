@@ -90,7 +90,7 @@ def a_job(cluster: ThreadedApiServer, name: str, text: str, *, is_stored: bool) 
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_no_command_lets_text_of_users_drive_the_terminal(
+def test_text_of_users_cannot_control_the_terminal_in_any_command(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *, is_stored: bool
 ) -> None:
     name = f"evil-{is_stored}".lower()

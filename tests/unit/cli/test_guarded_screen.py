@@ -38,7 +38,7 @@ def failing(*_: object, **__: object) -> None:
     raise ValueError("too small")
 
 
-async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
+async def test_a_view_that_fails_is_reported_and_plain_lines_follow(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with view.live:
@@ -67,7 +67,7 @@ async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
         ("failure", lambda screen: screen.failure("w", "why", ["x"]), "w failed first (why)"),
     ],
 )
-def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
+def test_output_that_the_view_fails_to_show_is_printed_in_plain_lines(
     view: View,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -82,7 +82,7 @@ def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
     assert view.guarded.has_failed
 
 
-def test_a_line_that_the_view_takes_before_it_fails_is_printed_once(
+def test_a_line_that_the_view_accepts_before_it_fails_is_printed_once(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = view.screen.log
@@ -98,7 +98,7 @@ def test_a_line_that_the_view_takes_before_it_fails_is_printed_once(
 
 
 @pytest.mark.parametrize("keys", ["", " ", "a", "up", "/b\n"])
-def test_no_line_is_lost_that_the_view_fails_to_print(
+def test_lines_that_the_view_fails_to_print_are_not_lost(
     view: View, monkeypatch: pytest.MonkeyPatch, keys: str
 ) -> None:
     view.guarded.show([ROW], state="Running")
@@ -118,14 +118,14 @@ def test_no_line_is_lost_that_the_view_fails_to_print(
     ]
 
 
-def test_a_key_that_fails_does_not_end_the_view_in_silence(view: View) -> None:
+def test_an_error_in_the_handling_of_a_key_is_reported(view: View) -> None:
     view.guarded.attempt(failing)
     assert TOLD in view.plain.getvalue()
     view.guarded.attempt(failing)
     assert view.plain.getvalue().count(TOLD) == 1
 
 
-def test_a_view_that_works_prints_nothing_plain(view: View) -> None:
+def test_a_working_view_prints_no_plain_lines(view: View) -> None:
     with view.live:
         view.guarded.message("a word")
         view.guarded.log("worker-0", "a line")

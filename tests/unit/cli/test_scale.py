@@ -21,7 +21,7 @@ def test_workers_of_a_job_are_scaled_and_other_replicas_stay(
     assert capsys.readouterr().out == "TFJob default/a scaled to 5 workers\n"
 
 
-def test_a_job_without_workers_is_said_to_keep_its_state(
+def test_a_job_scaled_to_zero_is_reported_to_keep_its_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:
@@ -47,7 +47,7 @@ def test_a_job_that_cannot_be_scaled_is_rejected(
 
 
 @pytest.mark.parametrize("count", ["-1", "two", "1.5", "²"])
-def test_a_count_that_is_no_number_is_rejected(
+def test_an_invalid_count_is_rejected(
     count: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:

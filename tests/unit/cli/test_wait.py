@@ -25,7 +25,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiSer
         (["bad", "--for", "running"], 1, "bad: Failed: broken\n"),
     ],
 )
-def test_exit_code_and_sentence_tell_how_it_went(
+def test_exit_code_and_message_show_the_outcome(
     cluster: ThreadedApiServer,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
@@ -36,14 +36,14 @@ def test_exit_code_and_sentence_tell_how_it_went(
     assert capsys.readouterr().out == said
 
 
-def test_what_does_not_come_in_time_has_its_own_code(
+def test_a_timeout_has_its_own_exit_code(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["wait", "busy", "--timeout", "1ms", *cluster.flags]) == 3
     assert capsys.readouterr().err == "error: busy is not finished after 0.001 s\n"
 
 
-def test_what_keeps_a_job_from_running_is_told_when_the_time_is_over(
+def test_a_timeout_reports_why_the_job_does_not_run(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W1", name="stuck"), ("Created", "made"))

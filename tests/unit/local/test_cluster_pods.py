@@ -73,7 +73,7 @@ async def test_dry_run_needs_and_creates_no_namespace(local_cluster: LocalCluste
         ("events", {}),
     ],
 )
-async def test_objects_of_programs_bring_no_namespace_back(
+async def test_objects_of_controllers_do_not_recreate_a_namespace(
     local_cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
 ) -> None:
     body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}

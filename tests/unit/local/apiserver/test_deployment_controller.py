@@ -53,7 +53,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "objects.sqlite")
 
 
-def test_a_deployment_has_one_set_with_its_pods(world: World) -> None:
+def test_a_deployment_has_one_replica_set_with_its_pods(world: World) -> None:
     world.make(replicas=2)
     (one,) = world.all(SETS)
     mark = one["metadata"]["labels"][HASH]
@@ -64,7 +64,7 @@ def test_a_deployment_has_one_set_with_its_pods(world: World) -> None:
     assert one["metadata"]["ownerReferences"][0]["uid"] == world.deployment()["metadata"]["uid"]
 
 
-def test_it_is_available_when_its_pods_are_ready(world: World) -> None:
+def test_a_deployment_is_available_when_its_pods_are_ready(world: World) -> None:
     world.make()
     assert world.reasons() == {
         "Available": "MinimumReplicasUnavailable",
@@ -85,7 +85,7 @@ def test_it_is_available_when_its_pods_are_ready(world: World) -> None:
     }
 
 
-def test_it_scales_to_nothing_and_back(world: World) -> None:
+def test_a_deployment_scales_to_zero_and_back(world: World) -> None:
     world.make()
     world.run_pods()
     world.alter(replicas=0)
@@ -112,7 +112,7 @@ def test_a_changed_template_gets_new_pods_when_the_old_are_gone(world: World) ->
     assert [one["spec"]["containers"][0]["image"] for one in world.all("pods")] == ["two"]
 
 
-def test_going_back_takes_up_the_old_set_under_a_new_revision(world: World) -> None:
+def test_a_rollback_uses_the_old_replica_set_with_a_new_revision(world: World) -> None:
     world.make()
     first = world.deployment()["spec"]["template"]
     world.alter(template=template("two"))
@@ -122,14 +122,14 @@ def test_going_back_takes_up_the_old_set_under_a_new_revision(world: World) -> N
     assert world.deployment()["metadata"]["annotations"][REVISION] == "3"
 
 
-def test_only_so_many_old_sets_are_kept(world: World) -> None:
+def test_old_replica_sets_beyond_the_history_limit_are_deleted(world: World) -> None:
     world.make(revisionHistoryLimit=1)
     for image in ("two", "three", "four"):
         world.alter(template=template(image))
     assert world.sizes() == {"three": 0, "four": 1}
 
 
-def test_a_paused_deployment_keeps_its_template_but_follows_its_size(world: World) -> None:
+def test_a_paused_deployment_is_scaled_but_not_rolled_out(world: World) -> None:
     world.make()
     world.alter(paused=True, template=template("two"), replicas=2)
     assert world.sizes() == {"one": 2}
@@ -137,7 +137,7 @@ def test_a_paused_deployment_keeps_its_template_but_follows_its_size(world: Worl
     assert world.sizes() == {"one": 0, "two": 2}
 
 
-def test_pods_that_come_and_go_do_not_begin_the_rollout_again(world: World) -> None:
+def test_replaced_pods_do_not_restart_the_rollout(world: World) -> None:
     world.make()
     world.run_pods()
     world.delete("pods", world.names()[0])
@@ -156,13 +156,13 @@ def test_a_quarter_of_four_pods_may_be_missing(world: World) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_a_deleted_deployment_takes_sets_and_pods_along(world: World, policy: str) -> None:
+def test_a_deleted_deployment_deletes_its_replica_sets_and_pods(world: World, policy: str) -> None:
     world.make(replicas=2)
     world.delete(RESOURCE, "d", policy=policy)
     assert (world.all(RESOURCE), world.all(SETS), world.all("pods")) == ([], [], [])
 
 
-def test_a_set_whose_name_is_taken_is_left_alone(world: World) -> None:
+def test_a_replica_set_of_another_owner_is_left_alone(world: World) -> None:
     world.make()
     name = world.all(SETS)[0]["metadata"]["name"]
     world.delete(RESOURCE, "d")

@@ -73,7 +73,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "objects.sqlite")
 
 
-def test_background_takes_the_owner_first_and_all_descendants_after(world: World) -> None:
+def test_background_deletion_removes_the_owner_first_and_then_all_descendants(world: World) -> None:
     world.make("a")
     world.make("b", owner="a")
     world.make("c", owner="b")
@@ -83,7 +83,7 @@ def test_background_takes_the_owner_first_and_all_descendants_after(world: World
     assert world.names() == []
 
 
-def test_foreground_keeps_the_owner_until_its_dependents_are_gone(world: World) -> None:
+def test_foreground_deletion_keeps_the_owner_until_its_dependents_are_gone(world: World) -> None:
     world.make("a")
     world.make("b", owner="a", finalizers=["example.com/hold"])
     world.end("a", "Foreground")
@@ -97,7 +97,7 @@ def test_foreground_keeps_the_owner_until_its_dependents_are_gone(world: World) 
     assert world.names() == []
 
 
-def test_orphan_frees_the_dependents(world: World) -> None:
+def test_orphan_deletion_keeps_the_dependents_without_their_owner(world: World) -> None:
     world.make("a")
     world.make("b", owner="a")
     world.end("a", "Orphan")
@@ -106,7 +106,7 @@ def test_orphan_frees_the_dependents(world: World) -> None:
     assert "ownerReferences" not in world.meta("b")
 
 
-def test_a_dependent_of_an_owner_that_never_was_is_collected(world: World) -> None:
+def test_a_dependent_of_an_owner_that_never_existed_is_collected(world: World) -> None:
     world.make("b", owner="never")
     world.settle()
     assert world.names() == []
@@ -119,7 +119,7 @@ def test_a_dependent_of_an_unknown_kind_is_left_alone(world: World) -> None:
     assert world.names() == ["b"]
 
 
-def test_definition_takes_its_objects_and_all_their_dependents_along(world: World) -> None:
+def test_a_deleted_crd_deletes_its_objects_and_all_their_dependents(world: World) -> None:
     backend = world.backend
     widgets = definition("example.com", "v1", "Widget", plural="widgets")
     made = make(backend, garbage_collector.DEFINITIONS, widgets, namespace="")
@@ -137,7 +137,7 @@ def test_definition_takes_its_objects_and_all_their_dependents_along(world: Worl
     assert backend.registry.of_resource("widgets.example.com") is None
 
 
-def test_a_crash_between_owner_and_dependents_is_healed_at_the_next_start(tmp_path: Path) -> None:
+def test_dependents_left_by_a_crash_are_collected_at_the_next_start(tmp_path: Path) -> None:
     before = World(tmp_path / "objects.sqlite")
     before.make("a")
     before.make("b", owner="a")
@@ -164,7 +164,7 @@ def test_a_deleted_namespace_deletes_its_content(world: World) -> None:
     assert world.names() == ["a"]
 
 
-def test_events_end_after_an_hour_and_not_before(world: World) -> None:
+def test_events_expire_after_an_hour_and_not_before(world: World) -> None:
     seen = (START - timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
     meta = {"name": "e", "namespace": "default", "uid": "uid-e", "creationTimestamp": seen}
     world.backend.store.put(Key("events", "default", "e"), {"metadata": meta})
@@ -175,7 +175,7 @@ def test_events_end_after_an_hour_and_not_before(world: World) -> None:
     assert world.backend.store.count("events") == 0
 
 
-async def test_a_disk_that_is_full_at_the_start_is_survived(
+async def test_the_collector_continues_after_a_disk_that_is_full_at_the_start(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []

@@ -41,7 +41,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "objects.sqlite")
 
 
-def test_a_job_runs_as_many_pods_as_it_may_and_completes(world: World) -> None:
+def test_a_job_runs_up_to_its_parallelism_and_completes(world: World) -> None:
     world.make(completions=3, parallelism=2)
     assert len(world.pods("Pending")) == 2
     for _ in range(3):
@@ -63,7 +63,7 @@ def test_a_failed_pod_is_replaced_until_the_limit(world: World) -> None:
     assert world.status("failed") == 2
 
 
-def test_each_failure_in_a_row_is_followed_by_a_longer_pause(world: World) -> None:
+def test_the_delay_grows_with_each_failure_in_a_row(world: World) -> None:
     world.make(backoffLimit=NO_LIMIT)
     for pause in (10, 20, 40, 80, 160, 320, 360, 360):
         world.finish("Failed")
@@ -75,7 +75,7 @@ def test_each_failure_in_a_row_is_followed_by_a_longer_pause(world: World) -> No
     assert (world.status("failed"), world.conditions()) == (8, {})
 
 
-def test_a_success_ends_a_row_of_failures(world: World) -> None:
+def test_a_success_resets_the_delay(world: World) -> None:
     world.make(completions=2)
     for _ in range(2):
         world.finish("Failed")
@@ -127,7 +127,7 @@ def test_a_pod_deleted_after_its_end_was_counted_stays_counted_once(world: World
     assert (world.status("failed"), len(world.pods("Pending"))) == (1, 1)
 
 
-def test_a_count_that_was_announced_is_finished_after_a_crash(world: World) -> None:
+def test_a_count_that_a_crash_interrupted_is_completed(world: World) -> None:
     world.make()
     pod = world.pods("Pending")[0]
     pod["status"]["phase"] = "Failed"
@@ -175,7 +175,7 @@ def test_a_deleted_job_deletes_its_pods(world: World, policy: str) -> None:
     assert (world.all("pods"), world.all(RESOURCE)) == ([], [])
 
 
-def test_a_deleted_namespace_is_not_held_by_pods_of_jobs(world: World) -> None:
+def test_pods_of_jobs_do_not_block_the_deletion_of_their_namespace(world: World) -> None:
     world.make()
     for row in world.backend.store.page("pods"):
         pod = row.object()
@@ -186,7 +186,7 @@ def test_a_deleted_namespace_is_not_held_by_pods_of_jobs(world: World) -> None:
     assert world.all("pods") == []
 
 
-def test_pods_of_a_job_that_went_before_a_crash_are_let_go(world: World) -> None:
+def test_pods_of_a_job_deleted_before_a_crash_are_released(world: World) -> None:
     world.make()
     pod = world.all("pods")[0]
     pod["metadata"]["ownerReferences"][0]["uid"] = "gone"

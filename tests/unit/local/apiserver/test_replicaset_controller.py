@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "objects.sqlite")
 
 
-def test_its_pods_are_counted_as_they_become_ready(world: World) -> None:
+def test_pods_are_counted_as_they_become_ready(world: World) -> None:
     world.make(replicas=2)
     none_yet = {"replicas": 2, "fullyLabeledReplicas": 2, "terminatingReplicas": 0}
     assert world.status() == {**none_yet, "observedGeneration": 1}
@@ -48,7 +48,7 @@ def test_a_deleted_pod_is_replaced(world: World) -> None:
     assert other["metadata"]["name"] != name
 
 
-def test_an_ended_pod_is_replaced_at_once_and_then_after_longer_pauses(world: World) -> None:
+def test_an_ended_pod_is_replaced_at_once_and_then_after_growing_delays(world: World) -> None:
     world.make()
     world.finish("Failed")
     assert len(world.pods("Pending")) == 1
@@ -71,7 +71,7 @@ def test_only_the_last_few_ended_pods_are_kept(world: World) -> None:
     assert len(world.pods("Failed")) == KEPT_ENDED
 
 
-def test_pods_that_do_not_serve_go_first(world: World) -> None:
+def test_pods_that_are_not_ready_are_deleted_first(world: World) -> None:
     world.make(replicas=1)
     world.run_pods()
     serving = world.all("pods")[0]["metadata"]["name"]
@@ -80,7 +80,7 @@ def test_pods_that_do_not_serve_go_first(world: World) -> None:
     assert [pod["metadata"]["name"] for pod in world.all("pods")] == [serving]
 
 
-def test_a_ready_pod_is_available_after_the_time_asked_for(world: World) -> None:
+def test_a_pod_is_available_after_min_ready_seconds(world: World) -> None:
     world.make(minReadySeconds=5)
     world.run_pods()
     assert "availableReplicas" not in world.status()

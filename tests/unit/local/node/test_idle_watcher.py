@@ -58,7 +58,7 @@ def watch(tmp_path: Path) -> Watch:
     return Watch(tmp_path / "0.log")
 
 
-async def test_a_process_that_sleeps_is_idle_after_its_time_and_told_once(watch: Watch) -> None:
+async def test_a_sleeping_process_is_reported_as_idle_once_after_its_time(watch: Watch) -> None:
     with supervised(SLEEPS) as pid:
         watch.watch(pid)
         await watch.later(0)
@@ -92,7 +92,7 @@ async def test_a_process_that_computes_is_not_idle(watch: Watch) -> None:
         assert watch.told == []
 
 
-async def test_a_process_that_is_forgotten_or_not_to_be_watched_is_not_told(watch: Watch) -> None:
+async def test_a_process_that_is_no_longer_watched_is_not_reported(watch: Watch) -> None:
     with supervised(SLEEPS) as pid:
         watch.watch(pid, after=0)
         await watch.later(0)
@@ -107,6 +107,6 @@ async def test_a_process_that_is_forgotten_or_not_to_be_watched_is_not_told(watc
     ("text", "seconds"),
     [("30", 30.0), ("0", 0.0), ("", DEFAULT_SECONDS), ("-1", DEFAULT_SECONDS), ("9" * 400, 600.0)],
 )
-def test_a_pod_can_say_how_long(text: str, seconds: float) -> None:
+def test_a_pod_can_set_its_idle_time(text: str, seconds: float) -> None:
     assert idle_after({"metadata": {"annotations": {IDLE_AFTER: text}}}) == seconds
     assert idle_after({"metadata": {}}) == DEFAULT_SECONDS

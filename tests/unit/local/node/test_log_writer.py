@@ -12,7 +12,7 @@ import pytest
 from tfjob.local.node.log_writer import LogWriter
 
 
-def test_rotation_keeps_so_many_files_and_loses_the_oldest(tmp_path: Path) -> None:
+def test_rotation_keeps_a_number_of_files_and_deletes_the_oldest(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=100, keep=3)
     for number in range(6):
@@ -32,7 +32,7 @@ def test_a_line_is_stamped_with_time_and_stream(tmp_path: Path) -> None:
     assert second.endswith(" stderr F ")
 
 
-def test_an_unfinished_line_is_written_when_it_gets_long_or_is_asked_for(tmp_path: Path) -> None:
+def test_an_unfinished_line_is_written_when_it_gets_long_or_on_request(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=1 << 20, keep=3)
     writer.feed("stderr", b"x" * 20000)
@@ -60,7 +60,7 @@ def test_lines_of_one_stream_do_not_delay_an_unfinished_line_of_the_other(
     assert writer.partial_seconds() is None
 
 
-def test_a_full_disk_is_remembered_and_not_fatal() -> None:
+def test_a_full_disk_is_recorded_and_not_fatal() -> None:
     writer = LogWriter("/dev/full", limit=1 << 20, keep=3)
     writer.feed("stdout", b"lost\n")
     assert "No space left on device" in writer.error
