@@ -141,14 +141,14 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
                 kubeconfig=it.kubeconfig,
                 namespace="team",
             )
-        told = {
+        expected = {
             (): "",
             ("mnist",): "",
             ("j",): "using the cluster of j-20261117-000100; ",
             ("tfjobs.kubeflow.org/j",): "using the cluster of j-20261117-000100; ",
             ("j", "other"): "",
         }
-        for names, line in told.items():
+        for names, line in expected.items():
             assert cluster.run(arguments(), seven, looks_at=names) == 7
             assert capsys.readouterr().err.partition("--")[0] == line
         assert cluster.run(arguments("-n", "elsewhere"), seven, looks_at=["j"]) == 7

@@ -26,13 +26,13 @@ def described(
 def test_state_conditions_pods_and_events_are_shown(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = cluster.put_job(tfjob("W2", name="told"), ("Created", "made"), ("Failed", "it broke"))
+    job = cluster.put_job(tfjob("W2", name="broken"), ("Created", "made"), ("Failed", "it broke"))
     cluster.put_pod(job, "worker", index=1, status=ended(3))
     cluster.put_pod(job, "worker", index=0)
     meta = job["metadata"]
-    about = {"kind": "TFJob", "name": "told", "namespace": "default", "uid": meta["uid"]}
+    about = {"kind": "TFJob", "name": "broken", "namespace": "default", "uid": meta["uid"]}
     event = {
-        "metadata": {"name": "told.1"},
+        "metadata": {"name": "broken.1"},
         "involvedObject": about,
         "reason": "Broken",
         "message": "so it is",
@@ -41,10 +41,10 @@ def test_state_conditions_pods_and_events_are_shown(
         "lastTimestamp": "2026-01-01T00:00:00Z",
     }
     cluster.endpoint.request("POST", EVENTS, event)
-    lines = described(cluster, capsys, "told")
+    lines = described(cluster, capsys, "broken")
     assert "State: Failed" in lines
     pods = lines[lines.index("Pods:") + 2 :][:2]
-    assert pods[0].startswith("worker-0 told-worker-0 Running 0")
+    assert pods[0].startswith("worker-0 broken-worker-0 Running 0")
     assert pods[1].endswith("tensorflow: Error, exit code 3")
     assert any(line.endswith("so it is (x2)") for line in lines)
 

@@ -158,7 +158,7 @@ def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["worker-0", "--", "ls"], "ambiguous; name one of one/worker-0, two/worker-0"),
         (["worker-9", "--", "ls"], "there is no replica worker-9; these run: one/worker-0, "),
@@ -167,11 +167,11 @@ def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
     ],
 )
 def test_a_command_that_cannot_run_in_a_replica_is_reported_with_the_reason(
-    cluster: LocalCluster, given: list[str], told: str
+    cluster: LocalCluster, given: list[str], message: str
 ) -> None:
     done = tfjob_command(cluster, "exec", *given)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_replica_that_has_ended_is_reported_and_leaves_no_files(cluster: LocalCluster) -> None:
@@ -190,8 +190,8 @@ def test_a_replica_that_has_ended_is_reported_and_leaves_no_files(cluster: Local
     cluster.until("the replica has ended", uid_when_over)
     done = tfjob_command(cluster, "exec", "over/worker-0", "--", "ls")
     assert done.returncode == 1
-    told = "container 'tensorflow' of over/worker-0 has ended with exit code 3"
-    assert done.stderr == f"error: {told}; `tfjob explain over` says why\n"
+    message = "container 'tensorflow' of over/worker-0 has ended with exit code 3"
+    assert done.stderr == f"error: {message}; `tfjob explain over` says why\n"
     folder = cluster.data / "node" / "pods" / uid_when_over()
     assert list(folder.glob("**/surroundings.json")) == []
 

@@ -105,10 +105,10 @@ def event(job: dict[str, Any], about: dict[str, Any], **fields: str) -> dict[str
 def test_the_first_line_is_a_summary_and_the_sections_show_the_evidence(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job_with(cluster, "told", diagnosis=STORED)
-    lines = explained(cluster, capsys, "told")
+    job_with(cluster, "mnist", diagnosis=STORED)
+    lines = explained(cluster, capsys, "mnist")
     assert lines[0] == (
-        "told: worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3;"
+        "mnist: worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3;"
         " worker-0 and worker-2 then lost it and ended; the job runs again."
     )
     assert "  Exit code: 137" in lines
@@ -150,8 +150,8 @@ def test_an_event_that_repeats_the_timeline_is_left_out(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "once", diagnosis=STORED)
-    told = f"{STORED['message']}. {STORED['remedy']}"
-    for reason, message in (("OutOfMemory", told), ("FailedCreatePod", "a pod is refused")):
+    repeated = f"{STORED['message']}. {STORED['remedy']}"
+    for reason, message in (("OutOfMemory", repeated), ("FailedCreatePod", "a pod is refused")):
         cluster.endpoint.request("POST", EVENTS, event(job, job, reason=reason, message=message))
     lines = explained(cluster, capsys, "once")
     shown = lines[lines.index("Events:") + 1 :]
@@ -258,8 +258,8 @@ def test_a_probe_that_restarts_a_container_is_named(
     container = {"name": "tensorflow", "restartCount": 2, "state": {"running": {}}}
     status = {"phase": "Running", "containerStatuses": [container]}
     about = pod_of(cluster, job, status)
-    told = event(job, about, reason="Unhealthy", message="Liveness probe failed: HTTP 500")
-    cluster.endpoint.request("POST", EVENTS, told)
+    warning = event(job, about, reason="Unhealthy", message="Liveness probe failed: HTTP 500")
+    cluster.endpoint.request("POST", EVENTS, warning)
     assert as_json(cluster, capsys, "probed")["cause"] == "ProbeFailed"
 
 
@@ -267,8 +267,8 @@ def test_a_refused_create_of_another_operator_is_read_from_its_event(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "refused")
-    told = event(job, job, reason="FailedCreatePod", message="Error creating: exceeded quota: q")
-    cluster.endpoint.request("POST", EVENTS, told)
+    warning = event(job, job, reason="FailedCreatePod", message="Error creating: exceeded quota: q")
+    cluster.endpoint.request("POST", EVENTS, warning)
     assert as_json(cluster, capsys, "refused")["cause"] == "QuotaExceeded"
 
 
@@ -289,11 +289,11 @@ def test_describe_and_wait_print_the_same_sentence(
     cluster.put_job(tfjob("W3", name="same"), ("Created", "made"), ("Failed", "it broke"))
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/same/status"
     cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
-    told = explained(cluster, capsys, "same")[0].removeprefix("same: ").removesuffix(".")
+    sentence = explained(cluster, capsys, "same")[0].removeprefix("same: ").removesuffix(".")
     assert main(["describe", "same", *cluster.flags]) == 0
-    assert told in capsys.readouterr().out
+    assert sentence in capsys.readouterr().out
     assert main(["wait", "same", *cluster.flags]) == 1
-    assert told in capsys.readouterr().out
+    assert sentence in capsys.readouterr().out
 
 
 def test_a_running_job_shows_when_its_replicas_last_printed(

@@ -125,6 +125,6 @@ def test_huge_text_is_cut(
     name = f"huge-{is_stored}".lower()
     a_job(cluster, name, HUGE, is_stored=is_stored)
     main(["explain", name, "-o", "json", *cluster.flags])
-    told = json.loads(capsys.readouterr().out)
-    del told["sentence"]
-    assert len(json.dumps(told)) < 5000
+    shown = json.loads(capsys.readouterr().out)
+    del shown["sentence"]
+    assert len(json.dumps(shown)) < 5000

@@ -241,8 +241,8 @@ async def test_an_interrupted_run_ends_even_if_the_job_cannot_be_deleted(
     await play.screen.until("last of j-worker-0")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    told = "j: cannot be deleted, its processes are killed: the disk is full"
-    assert play.screen.messages[-1] == told
+    message = "j: cannot be deleted, its processes are killed: the disk is full"
+    assert play.screen.messages[-1] == message
     assert play.screen.verdicts == [("j: interrupted", False)]
 
 

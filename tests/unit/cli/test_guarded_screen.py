@@ -15,7 +15,7 @@ from tfjob.cli.live_view import TerminalScreen, refresh_until_failed
 from tfjob.cli.run_output import PlainScreen, ReplicaRow
 
 ROW = ReplicaRow(replica="worker-0", phase="Running", restarts=0, why="")
-TOLD = "the live view has failed (ValueError: too small); plain lines follow"
+FAILED = "the live view has failed (ValueError: too small); plain lines follow"
 
 
 class View:
@@ -50,7 +50,7 @@ async def test_a_view_that_fails_is_reported_and_plain_lines_follow(
         view.guarded.show([ROW], state="Running")
         view.guarded.verdict("it ended", is_good=True)
     assert view.plain.getvalue().splitlines() == [
-        TOLD,
+        FAILED,
         "[worker-0] before",
         "[worker-0] after",
         "worker-0: Running",
@@ -77,7 +77,7 @@ def test_output_that_the_view_fails_to_show_is_printed_in_plain_lines(
     monkeypatch.setattr(view.screen, name, failing)
     call(view.guarded)
     lines = view.plain.getvalue().splitlines()
-    assert lines[0] == TOLD
+    assert lines[0] == FAILED
     assert lines[1].startswith(shown)
     assert view.guarded.has_failed
 
@@ -94,7 +94,7 @@ def test_a_line_that_the_view_accepts_before_it_fails_is_printed_once(
     view.guarded.log("w", "same")
     monkeypatch.setattr(view.screen, "log", fail_late)
     view.guarded.log("w", "same")
-    assert view.plain.getvalue().splitlines() == [TOLD, "[w] same", "[w] same"]
+    assert view.plain.getvalue().splitlines() == [FAILED, "[w] same", "[w] same"]
 
 
 @pytest.mark.parametrize("keys", ["", " ", "a", "up", "/b\n"])
@@ -111,7 +111,7 @@ def test_lines_that_the_view_fails_to_print_are_not_lost(
         view.guarded.message("a word")
         view.guarded.attempt(lambda: view.screen.press("a"))
     assert view.plain.getvalue().splitlines() == [
-        TOLD,
+        FAILED,
         "[worker-0] before",
         "[ps-0] beside",
         "a word",
@@ -120,9 +120,9 @@ def test_lines_that_the_view_fails_to_print_are_not_lost(
 
 def test_an_error_in_the_handling_of_a_key_is_reported(view: View) -> None:
     view.guarded.attempt(failing)
-    assert TOLD in view.plain.getvalue()
+    assert FAILED in view.plain.getvalue()
     view.guarded.attempt(failing)
-    assert view.plain.getvalue().count(TOLD) == 1
+    assert view.plain.getvalue().count(FAILED) == 1
 
 
 def test_a_working_view_prints_no_plain_lines(view: View) -> None:

@@ -75,8 +75,8 @@ def test_of_many_pending_replicas_some_are_named(
     for index in range(5):
         cluster.put_pod(job, "worker", index=index, status={"phase": "Pending"})
     assert main(["logs", "many", *cluster.flags]) == 0
-    told = "pending: worker-0, worker-1, worker-2 and 2 more; `tfjob explain many` says why\n"
-    assert capsys.readouterr().err == told
+    message = "pending: worker-0, worker-1, worker-2 and 2 more; `tfjob explain many` says why\n"
+    assert capsys.readouterr().err == message
 
 
 def test_a_job_without_pods_points_to_its_explanation(

@@ -111,7 +111,7 @@ def test_one_replica_and_the_last_lines_can_be_chosen(run: RunFolder, command: C
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["--run", "other"], 1, "no run 'other' is kept"),
         (["--run", "--replica", "ps-0"], 1, "ps-0 has no log; these have: worker-0, worker-1"),
@@ -121,9 +121,9 @@ def test_one_replica_and_the_last_lines_can_be_chosen(run: RunFolder, command: C
     ],
 )
 def test_logs_that_cannot_be_shown_are_reported_with_the_reason(
-    run: RunFolder, command: Command, words: list[str], code: int, told: str
+    run: RunFolder, command: Command, words: list[str], code: int, message: str
 ) -> None:
     assert run.path.is_dir()
     done = command("logs", *words)
     assert (done.code, done.out) == (code, "")
-    assert told in done.err
+    assert message in done.err

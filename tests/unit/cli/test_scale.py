@@ -27,10 +27,10 @@ def test_a_job_scaled_to_zero_is_reported_to_keep_its_state(
     with api_server_in_thread(tmp_path / "data") as cluster:
         cluster.put_job(tfjob("P1 W2", name="a"))
         assert main(["scale", "a", "--replicas", "0", *cluster.flags]) == 0
-    told = (
+    message = (
         "TFJob default/a scaled to 0 workers; the job keeps its state until it is scaled up again"
     )
-    assert capsys.readouterr().out == f"{told}\n"
+    assert capsys.readouterr().out == f"{message}\n"
 
 
 def test_a_job_that_cannot_be_scaled_is_rejected(

@@ -47,13 +47,13 @@ def test_a_timeout_reports_why_the_job_does_not_run(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W1", name="stuck"), ("Created", "made"))
-    told = {
+    diagnosis = {
         "cause": "QuotaExceeded",
         "message": "worker-0 cannot be created",
         "since": "2026-01-01T12:04:00Z",
     }
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/stuck/status"
-    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": told}})
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": diagnosis}})
     assert main(["wait", "stuck", "--timeout", "0", *cluster.flags]) == 3
     late = "error: stuck is not finished after 0 s: worker-0 cannot be created\n"
     assert capsys.readouterr().err == late

@@ -183,8 +183,8 @@ async def test_seed_004_line_130_tensorboard_without_its_claim_says_why_in_the_s
     await local_cluster.api.create(path, job, decode=dict)
 
     def note(found: Json) -> str:
-        told = found.get("status", {}).get("tensorboard", {}).get("note", "")
-        return str(told)
+        note = found.get("status", {}).get("tensorboard", {}).get("note", "")
+        return str(note)
 
     found = await until(
         local_cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)

@@ -31,7 +31,7 @@ def let_the_disk_refuse_accounts(backend: Backend, monkeypatch: pytest.MonkeyPat
 
     def refuse(key: Key, obj: dict[str, object]) -> object:
         if key.resource == "serviceaccounts":
-            raise StoreFullError("no room")
+            raise StoreFullError("the disk is full")
         return put(key, obj)
 
     monkeypatch.setattr(backend.store, "put", refuse)

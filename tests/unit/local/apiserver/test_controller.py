@@ -30,7 +30,7 @@ class RecordingController(Controller):
     def reconcile(self, key: Key) -> None:
         if self.is_failing:
             self.is_failing = False
-            raise StoreFullError("no room")
+            raise StoreFullError("the disk is full")
         self.seen.append(key.name)
         self.is_busy.set()
 

@@ -18,10 +18,10 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 
 
 async def echo(request: web.Request) -> web.Response:
-    """What the pod was told, and whether it learnt the token."""
+    """What the pod received, and whether it got the token."""
     body = (await request.read()).decode()
-    told = f"{request.method} {request.rel_url} {body} {request.headers.get('Authorization')}"
-    return web.Response(text=told, status=202, content_type="text/html")
+    received = f"{request.method} {request.rel_url} {body} {request.headers.get('Authorization')}"
+    return web.Response(text=received, status=202, content_type="text/html")
 
 
 @pytest.fixture

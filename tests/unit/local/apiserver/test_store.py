@@ -168,7 +168,7 @@ def test_a_write_succeeds_even_if_compaction_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(revision: int) -> None:
-        raise StoreFullError(f"no room to forget what ended before {revision}")
+        raise StoreFullError(f"the disk is full at revision {revision}")
 
     store = Store(tmp_path / "objects.sqlite", kept_revisions=1)
     monkeypatch.setattr(store, "compact", refuse)
@@ -205,11 +205,11 @@ def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
         acknowledged += writer.stdout.read().splitlines(keepends=True)
         writer.stdout.close()
         writer.wait()
-        told = [line.split() for line in acknowledged if line.endswith("\n")]
+        writes = [line.split() for line in acknowledged if line.endswith("\n")]
         store = Store(path, kept_revisions=50)
-        assert store.revision >= int(told[-1][0]) > newest
+        assert store.revision >= int(writes[-1][0]) > newest
         newest = store.revision
-        last = {name: int(number) for _, name, number in told}
+        last = {name: int(number) for _, name, number in writes}
         for row in store.page("things"):
             assert int(row.object()["metadata"]["labels"]["n"]) >= last[row.name]
         store.close()

@@ -28,11 +28,11 @@ class Watch:
     def __init__(self, log: Path) -> None:
         self.now = NOW
         self.log = log
-        self.told: list[datetime | None] = []
+        self.reported: list[datetime | None] = []
         self.watcher = IdleWatcher(clock=lambda: self.now)
 
     def watch(self, pid: int, after: float = AFTER) -> None:
-        self.watcher.watch(pid, log=self.log, after=after, on_change=self.told.append)
+        self.watcher.watch(pid, log=self.log, after=after, on_change=self.reported.append)
 
     async def later(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -63,10 +63,10 @@ async def test_a_sleeping_process_is_reported_as_idle_once_after_its_time(watch:
         watch.watch(pid)
         await watch.later(0)
         await watch.later(AFTER - 1)
-        assert watch.told == []
+        assert watch.reported == []
         await watch.later(1)
         await watch.later(100)
-        assert watch.told == [NOW]
+        assert watch.reported == [NOW]
 
 
 async def test_output_ends_idleness(watch: Watch) -> None:
@@ -76,9 +76,9 @@ async def test_output_ends_idleness(watch: Watch) -> None:
         await watch.later(AFTER)
         watch.log.write_text("step 1\n")
         await watch.later(10)
-        assert watch.told == [NOW, None]
+        assert watch.reported == [NOW, None]
         await watch.later(AFTER)
-        assert watch.told == [NOW, None, NOW + timedelta(seconds=AFTER + 10)]
+        assert watch.reported == [NOW, None, NOW + timedelta(seconds=AFTER + 10)]
 
 
 async def test_a_process_that_computes_is_not_idle(watch: Watch) -> None:
@@ -89,7 +89,7 @@ async def test_a_process_that_computes_is_not_idle(watch: Watch) -> None:
         while watch.watcher._watched[pid].then == before:
             await asyncio.sleep(0.05)
             await watch.later(0)
-        assert watch.told == []
+        assert watch.reported == []
 
 
 async def test_a_process_that_is_no_longer_watched_is_not_reported(watch: Watch) -> None:
@@ -100,7 +100,7 @@ async def test_a_process_that_is_no_longer_watched_is_not_reported(watch: Watch)
         await watch.later(0)
         watch.watcher.forget(pid)
         await watch.later(1000)
-        assert watch.told == []
+        assert watch.reported == []
 
 
 @pytest.mark.parametrize(

@@ -69,13 +69,13 @@ def test_a_full_disk_is_recorded_and_not_fatal() -> None:
 @contextmanager
 def full_disk(*, after: int = 0) -> Iterator[None]:
     """A disk on which so many bytes fit, and no new file."""
-    room, real_write = after, os.write
+    free, real_write = after, os.write
 
     def write(handle: int, data: bytes) -> int:
-        nonlocal room
-        if not room:
+        nonlocal free
+        if not free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        data, room = data[:room], max(room - len(data), 0)
+        data, free = data[:free], max(free - len(data), 0)
         return real_write(handle, data)
 
     def no_file(*_: object) -> int:
@@ -87,11 +87,11 @@ def full_disk(*, after: int = 0) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("room", [0, 10, 40, 45])
-def test_a_line_after_a_full_disk_is_whole(tmp_path: Path, room: int) -> None:
+@pytest.mark.parametrize("free", [0, 10, 40, 45])
+def test_a_line_after_a_full_disk_is_whole(tmp_path: Path, free: int) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=1 << 20, keep=3)
-    with full_disk(after=room):
+    with full_disk(after=free):
         writer.feed("stdout", b"some words that are lost\n")
     writer.feed("stdout", b"first\n")
     writer.feed("stdout", b"second\n")

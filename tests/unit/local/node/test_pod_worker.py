@@ -73,5 +73,5 @@ async def test_fields_without_effect_are_named_once(api: FakeApi) -> None:
     one["spec"]["containers"][0]["livenessProbe"] = {"exec": {}}
     api.create(one)
     await finished(api)
-    told = [message for _, reason, message in api.events if reason == "LeftOut"]
-    assert told == ["without effect on this machine: livenessProbe, spec.nodeSelector"]
+    messages = [message for _, reason, message in api.events if reason == "LeftOut"]
+    assert messages == ["without effect on this machine: livenessProbe, spec.nodeSelector"]

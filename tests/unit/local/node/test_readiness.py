@@ -131,11 +131,11 @@ async def test_peers_reach_a_server_by_its_service(api: FakeApi, tmp_path: Path)
     (tmp_path / "go").touch()
     api.create(board("b"))
     await until(lambda: is_ready(api, "b"))
-    peer = pod("p", "echo $BOARD > told")
+    peer = pod("p", "echo $BOARD > url")
     peer["spec"]["containers"][0]["env"] = [{"name": "BOARD", "value": "http://board:80/"}]
     api.create(peer)
     assert await finished(api) == "Succeeded"
-    assert (tmp_path / "told").read_text().strip() == shown_url(api.pods["b"])
+    assert (tmp_path / "url").read_text().strip() == shown_url(api.pods["b"])
 
 
 async def test_a_pod_that_is_not_a_server_is_ready_when_it_runs(api: FakeApi) -> None:
