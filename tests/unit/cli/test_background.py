@@ -23,7 +23,7 @@ spec:
 
 @pytest.fixture
 def data(tmp_path: Path, command: Command) -> Iterator[str]:
-    """The data folder of a cluster, which is taken down afterwards."""
+    """The data folder of a cluster, which is shut down after the test."""
     folder = str(tmp_path / "data")
     yield folder
     assert command("local", "down", "--data", folder).code == 0

@@ -1,4 +1,4 @@
-"""`tfjob convert`: the same jobs in another API, every loss with its place, all or nothing."""
+"""`tfjob convert`: jobs in another API, each loss with its line; all jobs or none."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`tfjob exec` and `tfjob shell` beside real replicas of a local cluster."""
+"""`tfjob exec` and `tfjob shell` with real replicas of a local cluster."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""`tfjob explain`: one sentence first, then what proves it."""
+"""`tfjob explain`: one sentence first, then the evidence."""
 
 import json
 from collections.abc import Iterator

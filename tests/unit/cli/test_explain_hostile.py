@@ -1,4 +1,4 @@
-"""Text of users is data wherever a diagnosis is printed: never control signs, markup or formats."""
+"""Text of users in a diagnosis is never printed as control characters, markup or formats."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def stored(text: str) -> dict[str, Any]:
 
 
 def pod_status(text: str) -> dict[str, Any]:
-    """What a program and its kubelet can say."""
+    """What a program and its kubelet can report."""
     ended = {
         "exitCode": 1,
         "reason": text,

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 class FirstRunOnly(Lines):
-    """Lines of a container until it is started again; then none."""
+    """Lines of a container until it is restarted; then none."""
 
     def __init__(self) -> None:
         self.asked_again = asyncio.Event()

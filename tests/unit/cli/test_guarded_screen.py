@@ -1,4 +1,4 @@
-"""What becomes of a run whose live view fails."""
+"""What happens to a run whose live view fails."""
 
 import asyncio
 import io

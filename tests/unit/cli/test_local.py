@@ -12,7 +12,7 @@ from tests.unit.cli.conftest import Command
 
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A cluster on `tmp_path/data`, in a process of its own."""
+    """A cluster on `tmp_path/data`, in a separate process."""
     words = [sys.executable, "-m", "tfjob.cli.main", "local", "up", "--data"]
     with subprocess.Popen(
         [*words, str(tmp_path / "data")], stdout=subprocess.PIPE, text=True

@@ -76,7 +76,7 @@ def test_a_closed_pipe_is_not_an_error(
 
 
 class Full(io.StringIO):
-    """Takes what it is given and cannot pass it on, as a full disk does."""
+    """Accepts writes and fails when it is flushed, as with a full disk."""
 
     def flush(self) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -256,7 +256,7 @@ def test_a_folder_with_damaged_data_is_reported_and_nothing_starts(
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_exits_with_130_and_leaves_no_process(tmp_path: Path, times: int) -> None:
-    # In a container's command $$ stands for one dollar sign.
+    # In a container's command $$ means one dollar sign.
     script = "trap '' TERM; echo pid $$$$; while :; do sleep 1; done"
     if times == 1:
         script = "echo pid $$$$; exec sleep 600"

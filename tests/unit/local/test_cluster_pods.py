@@ -1,4 +1,4 @@
-"""What a pod finds on the local cluster: namespace, API server, token, bound claim, events."""
+"""What pods have on the local cluster: namespace, API server, token, bound claim, events."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ def pod(script: str, name: str = "p", **spec: Any) -> Json:
 
 
 async def until(cluster: LocalCluster, path: str, is_so: Any) -> Json:
-    """The object once it is so; the test's own time limit ends the wait."""
+    """The object once the condition is true; the test's own time limit ends the wait."""
     while True:
         try:
             found: Json = await cluster.api.get(path, decode=dict)

@@ -1,4 +1,4 @@
-"""CRDs: schemas prune, default and validate; what cannot be served is refused by name."""
+"""CRDs: schemas prune, default and validate; unsupported features are rejected by name."""
 
 from typing import Any
 

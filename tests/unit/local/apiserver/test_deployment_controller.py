@@ -33,7 +33,7 @@ class Cluster(ControlledCluster):
         return {condition["type"]: condition["reason"] for condition in found}
 
     def sizes(self) -> dict[str, int]:
-        """Size of each set, by the image of its template."""
+        """Size of each ReplicaSet, by the image of its template."""
         return {
             one["spec"]["template"]["spec"]["containers"][0]["image"]: one["spec"]["replicas"]
             for one in self.all(SETS)
@@ -60,7 +60,8 @@ def test_a_deployment_has_one_replica_set_with_its_pods(cluster: Cluster) -> Non
     assert one["metadata"]["name"] == f"d-{mark}"
     assert one["spec"]["selector"] == {"matchLabels": {"x": "y", HASH: mark}}
     assert all(name.startswith(f"d-{mark}-") for name in cluster.names())
-    assert [pod["metadata"]["labels"] for pod in cluster.all("pods")] == [{"x": "y", HASH: mark}] * 2
+    labels = [pod["metadata"]["labels"] for pod in cluster.all("pods")]
+    assert labels == [{"x": "y", HASH: mark}] * 2
     assert one["metadata"]["ownerReferences"][0]["uid"] == cluster.deployment()["metadata"]["uid"]
 
 
@@ -99,7 +100,7 @@ def test_a_deployment_scales_to_zero_and_back(cluster: Cluster) -> None:
 def test_a_changed_template_gets_new_pods_when_the_old_are_gone(cluster: Cluster) -> None:
     cluster.make()
     pod = cluster.all("pods")[0]
-    pod["spec"]["nodeName"] = "n"  # a node takes its time to end it
+    pod["spec"]["nodeName"] = "n"  # a node needs some time to end it
     cluster.put_pod(pod, phase="Running")
     cluster.alter(template=template("two"))
     assert cluster.sizes() == {"one": 0, "two": 0}

@@ -1,4 +1,4 @@
-"""Objects that exceed a ResourceQuota are refused, and its status shows what is used."""
+"""Objects that exceed a ResourceQuota are rejected, and its status shows the usage."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The store: revisions, snapshots, replay, compaction, and survival of kill -9."""
+"""The store: revisions, snapshots, replay, compaction, and recovery after kill -9."""
 
 import os
 import signal

@@ -28,7 +28,7 @@ def put(store: Store, name: str, **labels: str) -> None:
 
 
 def taken(watch: Watch) -> list[tuple[str, str, int]]:
-    """Everything a watch has to tell, until it is quiet."""
+    """All events that a watch has now."""
     found = []
     while watch.has_more:
         found += [(type_, change.key.name, change.revision) for type_, change in watch.take()]

@@ -18,7 +18,7 @@ def service(name: str, *, selector: dict[str, str] | None = None, **spec: Any) -
 
 
 def claim(namespace: str, names: Sequence[str], port: int) -> int:
-    """A port that depends on all it was asked with, so that a test can tell askings apart."""
+    """A port that depends on all arguments, so that a test can distinguish calls."""
     asked.append((namespace, tuple(names), port))
     return 7
 

@@ -111,7 +111,7 @@ async def test_a_tail_keeps_pieces_of_one_line_together(log: Path) -> None:
 
 
 class Reader:
-    """Follows a log and collects what comes."""
+    """Follows a log and collects its lines."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.text = ""
@@ -162,7 +162,7 @@ async def test_following_reads_every_file_that_was_rotated_between_two_polls(
     writer.feed("stdout", b"first\n")
     reader = Reader(path)
     await reader.until("first\n")
-    for number in range(8):  # two lines fit into a file, and nobody reads meanwhile
+    for number in range(8):  # two lines fit into a file, and nothing is read meanwhile
         writer.feed("stdout", f"line {number}\n".encode())
     assert len(names(tmp_path)) == 5
     path.with_suffix(".exit").touch()

@@ -68,7 +68,7 @@ def test_a_full_disk_is_recorded_and_not_fatal() -> None:
 
 @contextmanager
 def full_disk(*, after: int = 0) -> Iterator[None]:
-    """A disk on which so many bytes fit, and no new file."""
+    """A disk with space for `after` bytes and for no new file."""
     free, real_write = after, os.write
 
     def write(handle: int, data: bytes) -> int:

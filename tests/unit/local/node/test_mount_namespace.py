@@ -50,7 +50,7 @@ def as_user(work: Callable[[], object]) -> str:
                 os.setgroups([])
                 os.setresgid(NOBODY, NOBODY, NOBODY)
                 os.setresuid(NOBODY, NOBODY, NOBODY)
-                # A process that changes its user may not write its own maps, unless it says so.
+                # A process that changes its user may write its own maps only if it is dumpable.
                 ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
             os.umask(0)
             os.write(writing, str(work()).encode())
@@ -73,7 +73,7 @@ def entered(folder: Path, *mounts: tuple[str, str]) -> None:
 
 @pytest.fixture
 def _namespaces() -> None:
-    """Some systems forbid them, whoever asks; then containers have translated paths."""
+    """Some systems forbid namespaces to all users; containers then have translated paths."""
 
     def work() -> tuple[int, int]:
         libc = ctypes.CDLL(None)
@@ -191,7 +191,7 @@ def test_nothing_is_mounted_below_a_folder_in_which_the_user_can_write(
 async def test_a_hard_coded_path_exists_unless_mounting_is_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_real: bool, phase: str
 ) -> None:
-    # Who runs the tests may be root, who could create the path.
+    # The tests may run as root, who could create the path.
     monkeypatch.setattr("os.access", lambda *_: False)
     api = FakeApi()
     script = "import sys; open('/no-such-' + sys.argv[1] + '/out', 'w').write('kept')"

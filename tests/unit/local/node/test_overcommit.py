@@ -1,4 +1,4 @@
-"""What a node hands out more than once."""
+"""Resources that a node assigns more than once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Containers as processes: exits, and that no process is left."""
+"""Containers as processes: how they exit, and that no process remains."""
 
 import asyncio
 import os

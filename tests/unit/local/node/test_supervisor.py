@@ -35,4 +35,4 @@ def test_each_start_error_has_its_exit_code(
     error = start_error(number, step=step, spec=spec)
     assert error.code == code
     assert words in error.message
-    assert "/no/bin" not in error.message  # PATH is long, and nobody reads it
+    assert "/no/bin" not in error.message  # PATH is too long for a message

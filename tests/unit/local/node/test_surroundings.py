@@ -1,4 +1,4 @@
-"""What another process needs to run a command beside a container."""
+"""What another process needs to run a command in the environment of a container."""
 
 from pathlib import Path
 
