@@ -20,9 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{exec.REPLICA_HELP} (default: the first one)",
     )
     exec.add_cluster_arguments(parser)
-    parser.epilog = (
-        "The shell is $SHELL. It ends with the replica; `exit` ends only the shell."
-    )
+    parser.epilog = "The shell is $SHELL. It ends with the replica; `exit` ends only the shell."
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -52,7 +52,9 @@ def test_a_job_runs_in_the_background_and_can_be_followed(
     assert "[worker-0] found beside the file" in followed.out
 
 
-def test_an_unfinished_job_of_the_same_name_is_not_replaced(data: str, file: Path, command: Command) -> None:
+def test_an_unfinished_job_of_the_same_name_is_not_replaced(
+    data: str, file: Path, command: Command
+) -> None:
     file.write_text(_JOB.replace("cat here.txt", "until [ -e stop ]; do sleep 0.1; done"))
     assert command("run", str(file), "--detach", "--data", data).code == 0
     again = command("run", str(file), "--detach", "--data", data)
@@ -122,7 +124,9 @@ def test_a_detached_job_that_is_too_large_shows_what_it_waits_for(
     assert "a worker requests 4k cpu (this machine has " in started.out
 
 
-def test_a_detached_job_that_is_too_large_runs_with_fit(data: str, file: Path, command: Command) -> None:
+def test_a_detached_job_that_is_too_large_runs_with_fit(
+    data: str, file: Path, command: Command
+) -> None:
     make_large(file)
     started = command("run", str(file), "--detach", "--data", data, "--fit")
     assert "--fit: the requests for 4k cpu (this machine has " in started.out

@@ -156,7 +156,9 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
-def test_commands_suggested_for_a_run_include_its_kubeconfig(tmp_path: Path, command: Command) -> None:
+def test_commands_suggested_for_a_run_include_its_kubeconfig(
+    tmp_path: Path, command: Command
+) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
         jobs = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
         up.endpoint.request("POST", jobs, tfjob("W1", name="j"))

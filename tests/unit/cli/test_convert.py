@@ -75,15 +75,15 @@ def test_every_loss_is_reported_with_file_line_and_path_of_the_source(
 
 
 @pytest.mark.parametrize("target", [V1, V1BETA1, TENSORSTACK])
-def test_losses_name_the_target_api(
-    tmp_path: Path, command: Command, target: str
-) -> None:
+def test_losses_name_the_target_api(tmp_path: Path, command: Command, target: str) -> None:
     err = command("convert", written(tmp_path, OLD), "--to", target).err
     assert target in err
     assert [each for each in KINDS if each != target and f"{each} " in err] == []
 
 
-def test_a_tensorboard_is_converted_to_another_api_and_back(tmp_path: Path, command: Command) -> None:
+def test_a_tensorboard_is_converted_to_another_api_and_back(
+    tmp_path: Path, command: Command
+) -> None:
     """004 L134-142: the example of T9k's page."""
     board = {
         "image": "t9kpublic/tensorboard:2.11.0",
@@ -212,7 +212,9 @@ def test_a_fault_of_one_job_stops_the_whole_conversion(tmp_path: Path, command: 
     assert remedy.startswith("      remedy: ")
 
 
-def test_jobs_of_the_same_name_are_not_converted_to_one_api(tmp_path: Path, command: Command) -> None:
+def test_jobs_of_the_same_name_are_not_converted_to_one_api(
+    tmp_path: Path, command: Command
+) -> None:
     file = written(tmp_path, tfjob("W1"), old_job())
     done = command("convert", file, "--to", V1)
     assert (done.code, done.out) == (1, "")

@@ -104,7 +104,9 @@ def tfjob_command(
     )
 
 
-def test_a_command_runs_in_the_environment_of_a_replica_and_returns_its_exit_code(cluster: LocalCluster) -> None:
+def test_a_command_runs_in_the_environment_of_a_replica_and_returns_its_exit_code(
+    cluster: LocalCluster,
+) -> None:
     script = 'pwd; echo $COLOUR; cat /data/file; echo "$TF_CONFIG"; cat; exit 7'
     done = tfjob_command(cluster, "exec", "one/worker-1", "--", "sh", "-c", script, stdin="typed")
     place, colour, kept, task = done.stdout.splitlines()[:4]

@@ -191,7 +191,9 @@ async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
 
 
 @pytest.mark.parametrize("is_interrupted", [False, True])
-async def test_no_log_line_is_printed_after_the_verdict(tmp_path: Path, *, is_interrupted: bool) -> None:
+async def test_no_log_line_is_printed_after_the_verdict(
+    tmp_path: Path, *, is_interrupted: bool
+) -> None:
     job = tfjob("W2")
     async with api_server_in_loop(tmp_path, logs=Endless()) as cluster:
         play = Play(cluster, await apply_all(cluster, [job], job=job))
@@ -325,7 +327,9 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     assert len([each for each in play.screen.messages if "warning" in each]) == 2
 
 
-async def test_a_recreated_replica_counts_as_restarted_and_is_named_as_the_cause(play: Play) -> None:
+async def test_a_recreated_replica_counts_as_restarted_and_is_named_as_the_cause(
+    play: Play,
+) -> None:
     following = play.begin()
     await play.pod(1, ended_at("00:10", code=137))
     await play.screen.until("worker-1 Failed exit code 137")

@@ -65,9 +65,7 @@ def test_an_invalid_port_is_rejected(tmp_path: Path, command: Command, port: str
     assert not (tmp_path / "data").exists()
 
 
-def test_a_missing_working_directory_is_rejected(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_missing_working_directory_is_rejected(tmp_path: Path, command: Command) -> None:
     data, nope = str(tmp_path / "data"), str(tmp_path / "nope")
     done = command("local", "up", "--data", data, "--workdir", nope)
     assert done.code == 2

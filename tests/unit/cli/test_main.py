@@ -61,9 +61,7 @@ def test_offline_commands_load_no_network_code(verb: str, tmp_path: Path) -> Non
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
-def test_a_closed_pipe_is_not_an_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_closed_pipe_is_not_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Closed(io.StringIO):
         def write(self, _: str) -> int:
             raise BrokenPipeError

@@ -57,7 +57,9 @@ def with_spec(given: Json, **more: Any) -> Json:
         (pod(), [node(taints=[{"key": "gpu", "effect": "PreferNoSchedule"}])], ""),
     ],
 )  # fmt: skip
-def test_a_pod_that_fits_on_no_node_is_reported_with_the_reason(asked: Json, nodes: list[Json], why: str) -> None:
+def test_a_pod_that_fits_on_no_node_is_reported_with_the_reason(
+    asked: Json, nodes: list[Json], why: str
+) -> None:
     found = never_fits(asked, read_nodes(nodes, []))
     assert bool(found) is bool(why)
     assert found is None or why in found.text

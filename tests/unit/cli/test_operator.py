@@ -38,7 +38,9 @@ def test_a_missing_cluster_configuration_is_reported(command: Command) -> None:
 
 
 @pytest.mark.parametrize("words", [["-leader-elect=maybe"], ["--leader-elect=maybe"]])
-def test_flags_with_one_dash_are_checked_like_those_with_two(command: Command, words: list[str]) -> None:
+def test_flags_with_one_dash_are_checked_like_those_with_two(
+    command: Command, words: list[str]
+) -> None:
     done = command("operator", *words)
     assert done.code == 2
     assert "'maybe' is neither true nor false" in done.err

@@ -191,9 +191,7 @@ def test_pod_group_tensorboard_and_pods_of_a_t9k_job_are_planned_once(
     assert sorted(kinds) == ["Deployment", "Pod", "Pod", "PodGroup", *["Service"] * 3]
 
 
-def test_a_generated_name_is_planned_with_placeholders(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_generated_name_is_planned_with_placeholders(tmp_path: Path, command: Command) -> None:
     job = {**tfjob(), "metadata": {"generateName": "g-"}}
     shown = children_of(command("plan", written(tmp_path, job)))
     assert {each["metadata"]["name"] for each in shown} == {"g-xxxxx-worker-0"}
@@ -228,7 +226,9 @@ def test_a_job_without_pods_for_now_says_why(
     assert done.err == f"TFJob j: {sentence}\n"
 
 
-def test_warnings_are_printed_on_stderr_and_not_in_the_plan(tmp_path: Path, command: Command) -> None:
+def test_warnings_are_printed_on_stderr_and_not_in_the_plan(
+    tmp_path: Path, command: Command
+) -> None:
     file = written(tmp_path, tfjob("M1 W1"))
     done = command("plan", file)
     assert done.code == 0
@@ -236,7 +236,9 @@ def test_warnings_are_printed_on_stderr_and_not_in_the_plan(tmp_path: Path, comm
     assert "warning" not in done.out
 
 
-def test_a_missing_or_invalid_file_and_one_without_a_job_are_rejected(tmp_path: Path, command: Command) -> None:
+def test_a_missing_or_invalid_file_and_one_without_a_job_are_rejected(
+    tmp_path: Path, command: Command
+) -> None:
     absent = str(tmp_path / "absent")
     assert command("plan", absent) == (
         1,

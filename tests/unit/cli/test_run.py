@@ -80,7 +80,9 @@ def test_a_missing_command_exits_with_127(tmp_path: Path, command: Command) -> N
     assert 'command "no-such-command" was not found on this machine' in done.out
 
 
-def test_other_objects_of_the_file_are_created_before_the_job(tmp_path: Path, command: Command) -> None:
+def test_other_objects_of_the_file_are_created_before_the_job(
+    tmp_path: Path, command: Command
+) -> None:
     words = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

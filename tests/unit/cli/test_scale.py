@@ -47,9 +47,7 @@ def test_a_job_that_cannot_be_scaled_is_rejected(
 
 
 @pytest.mark.parametrize("count", ["-1", "two", "1.5", "²"])
-def test_an_invalid_count_is_rejected(
-    count: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_count_is_rejected(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["scale", "a", f"--replicas={count}"])
     assert exit_.value.code == 2

@@ -9,7 +9,9 @@ from tfjob.cli.signals import EXIT_CODE, Interrupts, first_of
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_the_first_signal_asks_for_the_end_and_the_second_urges(number: signal.Signals) -> None:
+async def test_the_first_signal_asks_for_the_end_and_the_second_urges(
+    number: signal.Signals,
+) -> None:
     with Interrupts() as heard:
         os.kill(os.getpid(), number)
         await asyncio.wait_for(heard.asked.wait(), PATIENCE)

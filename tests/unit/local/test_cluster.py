@@ -14,7 +14,9 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", names
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-async def test_stored_objects_are_found_after_a_restart_and_crds_are_updated(tmp_path: Path) -> None:
+async def test_stored_objects_are_found_after_a_restart_and_crds_are_updated(
+    tmp_path: Path,
+) -> None:
     body = {"metadata": {"name": "kept"}}
     name = "tfjobs.kubeflow.org"
     async with cluster_on(tmp_path / "data") as first:

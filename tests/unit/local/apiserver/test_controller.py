@@ -61,7 +61,9 @@ async def test_objects_that_exist_at_the_start_are_reconciled(tmp_path: Path) ->
     assert one.seen == ["a"]
 
 
-async def test_a_controller_continues_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_controller_continues_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))

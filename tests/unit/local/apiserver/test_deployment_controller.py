@@ -157,7 +157,9 @@ def test_a_quarter_of_four_pods_may_be_missing(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_a_deleted_deployment_deletes_its_replica_sets_and_pods(cluster: Cluster, policy: str) -> None:
+def test_a_deleted_deployment_deletes_its_replica_sets_and_pods(
+    cluster: Cluster, policy: str
+) -> None:
     cluster.make(replicas=2)
     cluster.delete(RESOURCE, "d", policy=policy)
     assert (cluster.all(RESOURCE), cluster.all(SETS), cluster.all("pods")) == ([], [], [])

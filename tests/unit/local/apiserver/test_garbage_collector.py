@@ -73,7 +73,9 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path / "objects.sqlite")
 
 
-def test_background_deletion_removes_the_owner_first_and_then_all_descendants(cluster: Cluster) -> None:
+def test_background_deletion_removes_the_owner_first_and_then_all_descendants(
+    cluster: Cluster,
+) -> None:
     cluster.make("a")
     cluster.make("b", owner="a")
     cluster.make("c", owner="b")
@@ -83,7 +85,9 @@ def test_background_deletion_removes_the_owner_first_and_then_all_descendants(cl
     assert cluster.names() == []
 
 
-def test_foreground_deletion_keeps_the_owner_until_its_dependents_are_gone(cluster: Cluster) -> None:
+def test_foreground_deletion_keeps_the_owner_until_its_dependents_are_gone(
+    cluster: Cluster,
+) -> None:
     cluster.make("a")
     cluster.make("b", owner="a", finalizers=["example.com/hold"])
     cluster.end("a", "Foreground")

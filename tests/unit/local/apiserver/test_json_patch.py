@@ -192,7 +192,9 @@ def test_values_are_compared_as_json(one: Any, other: Any, same: bool) -> None:
         (None, {}, {}),
     ],
 )
-def test_a_merge_patch_merges_objects_and_removes_nulls(target: Any, change: Any, result: Any) -> None:
+def test_a_merge_patch_merges_objects_and_removes_nulls(
+    target: Any, change: Any, result: Any
+) -> None:
     assert merge(target, change) == result
 
 

@@ -128,7 +128,9 @@ def widget_head(kind: str) -> Json:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kind=st.sampled_from(sorted(ROOTS)), body=VALUES, name=st.sampled_from(["a", "B", ""]))
-def test_any_body_is_accepted_or_rejected_with_a_status(backend: Backend, kind: str, body: Any, name: str) -> None:
+def test_any_body_is_accepted_or_rejected_with_a_status(
+    backend: Backend, kind: str, body: Any, name: str
+) -> None:
     sent = body
     if isinstance(body, dict):
         meta = body.get("metadata")

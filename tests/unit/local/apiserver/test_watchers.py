@@ -91,7 +91,9 @@ def test_changes_during_a_replay_are_delivered_once(
     assert seen == list(range(1, 13))
 
 
-def test_a_selector_reports_objects_that_start_or_stop_matching(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_selector_reports_objects_that_start_or_stop_matching(
+    store: Store, hub: WatchBroadcaster
+) -> None:
     watch = hub.open("things", after=0, matches=red)
     put(store, "a", color="blue")
     put(store, "a", color="red")
@@ -100,7 +102,9 @@ def test_a_selector_reports_objects_that_start_or_stop_matching(store: Store, hu
     assert [type_ for type_, _, _ in taken(watch)] == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_a_replayed_watch_with_a_selector_equals_the_live_one(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_replayed_watch_with_a_selector_equals_the_live_one(
+    store: Store, hub: WatchBroadcaster
+) -> None:
     live = hub.open("things", after=0, matches=red)
     for color in ("blue", "red", "red", "blue", "red"):
         put(store, "a", color=color)

@@ -31,7 +31,9 @@ def test_a_pod_with_commands_is_admitted() -> None:
         (pod(OK, volumes=[{"name": "v", "nfs": {}}]), "UnsupportedVolume", "type nfs"),
     ],
 )
-def test_a_pod_that_can_never_run_is_rejected(refused: dict[str, Any], reason: str, words: str) -> None:
+def test_a_pod_that_can_never_run_is_rejected(
+    refused: dict[str, Any], reason: str, words: str
+) -> None:
     verdict = rejection(refused)
     assert verdict is not None
     assert verdict.reason == reason

@@ -16,9 +16,7 @@ from tfjob.local.node.devices import allocate, cuda_variables, gpus_of_machine
         ("-1", ()),
     ],
 )
-def test_only_gpus_visible_to_the_node_are_assigned(
-    value: str, expected: tuple[str, ...]
-) -> None:
+def test_only_gpus_visible_to_the_node_are_assigned(value: str, expected: tuple[str, ...]) -> None:
     assert gpus_of_machine({"CUDA_VISIBLE_DEVICES": value}) == expected
 
 

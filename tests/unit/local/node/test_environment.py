@@ -145,9 +145,7 @@ def test_fields_of_the_pod_are_readable(path: str, expected: str) -> None:
         ({"resource": "requests.memory"}, "0"),
     ],
 )
-def test_resources_are_rounded_up_to_the_divisor(
-    reference: dict[str, str], expected: str
-) -> None:
+def test_resources_are_rounded_up_to_the_divisor(reference: dict[str, str], expected: str) -> None:
     entry = {"name": "R", "valueFrom": {"resourceFieldRef": reference}}
     assert variables(entry, resources={"requests": {"cpu": "500m"}})["R"] == expected
 

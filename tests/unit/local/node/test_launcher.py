@@ -130,9 +130,7 @@ async def test_a_script_in_a_config_map_is_run_from_its_mount(api: FakeApi, tmp_
     assert log_of(tmp_path, one) == f"{words[2:]} True"
 
 
-async def test_the_replacement_of_a_failed_pod_gets_its_port(
-    api: FakeApi, tmp_path: Path
-) -> None:
+async def test_the_replacement_of_a_failed_pod_gets_its_port(api: FakeApi, tmp_path: Path) -> None:
     spec = {"selector": {"task": "0"}, "clusterIP": "None", "ports": [{"port": 2222}]}
     api.service_list = [{"metadata": {"namespace": "ns", "name": "ps-0"}, "spec": spec}]
     for name, end in (("ps-0-a", "1"), ("ps-0-b", "0")):

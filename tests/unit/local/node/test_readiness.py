@@ -66,7 +66,9 @@ def asked(api: FakeApi, name: str) -> str:
         return str(answer.read().decode())
 
 
-async def test_a_server_is_ready_and_has_an_address_when_it_listens(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_server_is_ready_and_has_an_address_when_it_listens(
+    api: FakeApi, tmp_path: Path
+) -> None:
     api.create(board("b"))
     await until(lambda: api.phase("b") == "Running")
     assert not is_ready(api, "b")

@@ -64,7 +64,9 @@ def after(
         (ContainerExit(code=127, reason="StartError", message="why"), "StartError", "why"),
     ],
 )
-def test_the_end_of_a_process_becomes_a_terminated_state(ended: ContainerExit, reason: str, message: str) -> None:
+def test_the_end_of_a_process_becomes_a_terminated_state(
+    ended: ContainerExit, reason: str, message: str
+) -> None:
     shown = terminated(ended, RUNNING, termination_message="words", now=NOW)
     assert (shown.reason, shown.message) == (reason, message)
     assert shown.container_id == "process://5-6"
@@ -121,7 +123,9 @@ def test_nothing_is_restarted_in_a_pod_that_has_failed() -> None:
         ("Never", 1, True, False),
     ],
 )
-def test_the_restart_policy_decides_about_a_restart(policy: str, code: int, is_init: bool, expected: bool) -> None:
+def test_the_restart_policy_decides_about_a_restart(
+    policy: str, code: int, is_init: bool, expected: bool
+) -> None:
     ended = Terminated(exit_code=code, reason="x")
     assert is_restarted(policy, ended, is_init=is_init) is expected
 
