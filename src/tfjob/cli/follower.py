@@ -314,7 +314,7 @@ class Follower:
 
     def _detach(self) -> None:
         name = self._found.name
-        self._screen.message(f"{name} goes on; `tfjob attach {name}` follows it again")
+        self._screen.message(f"{name} keeps running; `tfjob attach {name}` follows it again")
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""
@@ -344,7 +344,7 @@ class Follower:
         except (NotFound, Conflict):
             pass  # somebody else has deleted it, and may have created another of its name
         except ApiError as error:  # the disk is full, for instance
-            what = "go on until the cluster ends" if outlives else "are killed"
+            what = "keep running until the cluster ends" if outlives else "are killed"
             self._screen.message(
                 f"{self._found.name}: cannot be deleted, its processes {what}: {error.message}"
             )

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 class FirstRunOnly(Lines):
-    """Lines of a container until it is started again; then none."""
+    """Lines of a container until it is restarted; then none."""
 
     def __init__(self) -> None:
         self.asked_again = asyncio.Event()
@@ -62,7 +62,7 @@ def again_after(code: int) -> Json:
 
 
 @pytest.mark.scenario("R45")
-async def test_success_comes_with_every_line_of_every_replica(play: Play) -> None:
+async def test_a_successful_job_shows_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     await play.pod(1, ended(0))
@@ -106,20 +106,20 @@ async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: 
     assert play.screen.rows == []
 
 
-async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -> None:
+async def test_detaching_does_not_end_the_job(cluster: Cluster) -> None:
     play = await Play.of(cluster, tfjob("W1"), detaches=True)
     following = play.begin()
     await play.pod(0, running())
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
+    assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
     left = await cluster.api.get(play.found.path, decode=PartialObjectMetadata)
     assert not left.metadata.is_terminating
 
 
 @pytest.mark.scenario("R45")
-async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
+async def test_a_failed_job_names_the_first_failed_replica_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))
     await play.screen.until("last of j-worker-1")
@@ -150,7 +150,9 @@ async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
 
 
 @pytest.mark.parametrize("is_interrupted", [False, True])
-async def test_no_line_comes_after_the_verdict(tmp_path: Path, *, is_interrupted: bool) -> None:
+async def test_no_log_line_is_printed_after_the_verdict(
+    tmp_path: Path, *, is_interrupted: bool
+) -> None:
     async with api_server_in_loop(tmp_path, logs=Endless()) as cluster:
         play = await Play.of(cluster, tfjob("W2"))
         following = play.begin()
@@ -193,7 +195,11 @@ async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
         ({}, Outcome.INTERRUPTED, "are killed"),
         ({"keeps_cluster": True}, Outcome.INTERRUPTED, "are killed"),
         ({"limit": 0.01}, Outcome.TIMED_OUT, "are killed"),
-        ({"limit": 0.01, "keeps_cluster": True}, Outcome.TIMED_OUT, "go on until the cluster ends"),
+        (
+            {"limit": 0.01, "keeps_cluster": True},
+            Outcome.TIMED_OUT,
+            "keep running until the cluster ends",
+        ),
     ],
 )
 async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
@@ -211,8 +217,8 @@ async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
     if outcome is Outcome.INTERRUPTED:
         play.interrupts.hear()
     assert await play.begin() is outcome
-    told = f"j: cannot be deleted, its processes {end}: the disk is full"
-    assert play.screen.messages[-1] == told
+    message = f"j: cannot be deleted, its processes {end}: the disk is full"
+    assert play.screen.messages[-1] == message
     assert [is_good for _, is_good in play.screen.verdicts] == [False]
 
 
@@ -228,7 +234,7 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     assert play.screen.failures[0][0] == "worker-0"
 
 
-async def test_only_the_wanted_lines_are_passed_on(cluster: Cluster) -> None:
+async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) -> None:
     play = await Play.of(cluster, tfjob("W2"), logs="worker-1")
     following = play.begin()
     await play.pod(0, ended(4))
@@ -250,7 +256,7 @@ async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -
     assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
 
 
-async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
+async def test_a_second_interrupt_does_not_wait_for_pods(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
@@ -293,7 +299,9 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     assert len([each for each in play.screen.messages if "warning" in each]) == 2
 
 
-async def test_a_recreated_replica_counts_as_restarted_and_is_blamed(play: Play) -> None:
+async def test_a_recreated_replica_counts_as_restarted_and_is_named_as_the_cause(
+    play: Play,
+) -> None:
     following = play.begin()
     await play.pod(1, ended_at("00:10", code=137))
     await play.screen.until("worker-1 Failed exit code 137")

@@ -12,7 +12,9 @@ CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", names
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_path: Path) -> None:
+async def test_stored_objects_are_found_after_a_restart_and_crds_are_updated(
+    tmp_path: Path,
+) -> None:
     body = {"metadata": {"name": "kept"}}
     name = "tfjobs.kubeflow.org"
     async with cluster_on(tmp_path / "data") as first:
@@ -30,6 +32,6 @@ async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_pa
     assert crd["spec"]["names"]["shortNames"] == ["tfj"]
 
 
-def test_nothing_can_be_asked_before_the_start(tmp_path: Path) -> None:
+def test_the_client_is_not_available_before_the_start(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="not started"):
         _ = cluster_on(tmp_path).api
