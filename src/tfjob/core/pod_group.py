@@ -1,4 +1,4 @@
-"""schedulingPolicy: one PodGroup per job, so that its pods are scheduled together or not at all.
+"""The PodGroup of a job, by which its pods are scheduled together or not at all.
 
 Decides whether the PodGroup must be created, updated or recreated, and whether pods may be created
 yet. GangSpec holds what differs between schedulers.
