@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from tfjob.core.exit_codes import ExitCodes
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec, QueueSpec
 from tfjob.core.messages import Messages
-from tfjob.core.queue_spec import QueueSpec
 from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"

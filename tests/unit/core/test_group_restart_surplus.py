@@ -5,7 +5,7 @@ import msgspec
 
 from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
 from tests.unit.core.group_passes import failed, records, running
-from tfjob.core.queue_spec import FINALIZER, MARK
+from tfjob.core.scheduling_spec import QUEUE_FINALIZER, QUEUE_MARK
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod
 
@@ -41,7 +41,7 @@ def test_a_surplus_pod_that_only_a_queue_keeps_holds_nobody_up() -> None:
 
 
 def queued(pod: Pod) -> Pod:
-    given = msgspec.structs.replace(pod.metadata, finalizers=[FINALIZER], annotations={MARK: ""})
+    given = msgspec.structs.replace(pod.metadata, finalizers=[QUEUE_FINALIZER], annotations={QUEUE_MARK: ""})
     return msgspec.structs.replace(pod, metadata=given)
 
 

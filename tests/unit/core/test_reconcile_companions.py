@@ -16,7 +16,7 @@ from tests.support.builders import (
     pods,
     stored,
 )
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.job import Companion, Job
 from tfjob.core.plan import Update
 from tfjob.k8s.child_types import CompanionObject, CompanionSpec, Service

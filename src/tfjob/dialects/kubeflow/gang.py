@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.dialects.base import ChildApi, Settings
 
 _VOLCANO = "volcano"
