@@ -23,7 +23,7 @@ from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
 from tfjob.dialects.kubeflow import api, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
-from tfjob.dialects.kubeflow.gang import gang_for
+from tfjob.dialects.kubeflow.scheduling_policy import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
 from tfjob.dialects.stored_values import (
     is_deleting,

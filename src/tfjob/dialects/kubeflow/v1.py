@@ -23,7 +23,7 @@ from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow import status as kubeflow_status
-from tfjob.dialects.kubeflow.gang import pod_groups
+from tfjob.dialects.kubeflow.scheduling_policy import pod_groups
 from tfjob.dialects.kubeflow.schema import schema
 from tfjob.k8s.field import Fault
 

@@ -34,7 +34,7 @@ from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
 from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
-from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
+from tfjob.dialects.tensorstack.t9k_scheduler import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
 from tfjob.k8s import time
 from tfjob.k8s.field import Fault

@@ -1,4 +1,4 @@
-"""schedulingPolicy for the supported gang schedulers.
+"""Decodes runPolicy.schedulingPolicy into the gang of the configured scheduler.
 
 `volcano` has its own PodGroup API, and `kubernetes` means the gangs of kube-scheduler itself. Any
 other scheduler is expected to use the PodGroup of scheduler-plugins.
