@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     Job,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import ExitCodes
 from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
