@@ -16,7 +16,8 @@ from tfjob.core.job import (
     TFConfig,
 )
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.dialects import job_annotations, tf_config_limit
+from tfjob.core import tf_config
+from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
@@ -107,7 +108,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         is_external=external,
         is_deleting=deleting,
     )
-    return tf_config_limit.checked(found, path=SPECS)
+    return tf_config.checked(found, path=SPECS)
 
 
 def _annotations(manifest: Manifest) -> Mapping[str, str]:

@@ -28,7 +28,8 @@ from tfjob.core.job import (
 )
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
-from tfjob.dialects import job_annotations, tf_config_limit
+from tfjob.core import tf_config
+from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
@@ -74,7 +75,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         )
     job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
     job = _annotated(job, job_annotations.read(given, recovery=settings.recovery))
-    return tf_config_limit.checked(job, path=SPECS)
+    return tf_config.checked(job, path=SPECS)
 
 
 def _annotated(job: Job, annotated: JobAnnotations) -> Job:
