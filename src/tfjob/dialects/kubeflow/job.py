@@ -15,7 +15,7 @@ from tfjob.core.job import (
     SuccessCriterion,
     TFConfig,
 )
-from tfjob.core.naming import child_prefix, label_value
+from tfjob.dialects.naming import child_prefix, label_value
 from tfjob.core import tf_config
 from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings

@@ -15,7 +15,7 @@ from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy, Servi
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import api, defaults, schema
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
-from tfjob.dialects.object_name import check_job, read_name, rules_of
+from tfjob.dialects.naming import check_job, read_name, rules_of
 from tfjob.dialects.rule_check import RuleTree
 from tfjob.dialects.schema_check import valid_part
 

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Sequence
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import MAX_NAME_LENGTH
+from tfjob.dialects.naming import MAX_NAME_LENGTH
 from tfjob.dialects.kubeflow import api
 
 BAD_NAME = "should match: {}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from tfjob.core.companion_problem import companion_problem
 from tfjob.core.job import Companion, Job
-from tfjob.core.naming import label_value
+from tfjob.dialects.naming import label_value
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Settings
