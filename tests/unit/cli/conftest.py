@@ -1,12 +1,13 @@
-"""Runs commands in the test's process: arguments in; exit code, stdout and stderr out."""
+"""Runs commands in the test's process, and an API server for them."""
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tfjob.cli.main import main
 
 
@@ -31,3 +32,10 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    """An API server for all tests of a module, which may override it to put jobs into it."""
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as found:
+        yield found
