@@ -30,7 +30,6 @@ from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, default_folder
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
-from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
@@ -39,7 +38,7 @@ from tfjob.sdk.local_host import RESTART_BACKOFF
 from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
 from tfjob.sdk.run_folder import RunFolder
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 4

@@ -18,10 +18,9 @@ from tfjob.local import stale_clusters
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.restart_policy import Backoff
-from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.jobs import stored_dialects
 from tfjob.sdk.local_process import FIT, SHARE_GPUS
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 
 RESTART_BACKOFF: Final = Backoff(base=1.0)
 """Shorter than a kubelet's, because a person waits for the first restart."""
