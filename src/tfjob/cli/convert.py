@@ -18,7 +18,7 @@ from tfjob.sdk import documents
 from tfjob.sdk.documents import Document
 from tfjob.sdk.exported_objects import as_written
 from tfjob.sdk.job_documents import CheckedDocument, check
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 
 class _Converted(msgspec.Struct):

@@ -9,7 +9,7 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.exported_objects import for_new_cluster
 from tfjob.sdk.job_documents import check_all, fault_report
 from tfjob.sdk.submission import is_job
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 Objects = list[dict[str, Any]]
 

@@ -14,7 +14,7 @@ from tfjob.sdk import explanation
 from tfjob.sdk.client import Client
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 PODS = "/api/v1/namespaces/default/pods"
 
