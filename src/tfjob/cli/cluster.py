@@ -1,4 +1,4 @@
-"""The connection of a command to a cluster: its options, the API client, its errors and warnings."""
+"""The connection of a command to a cluster: its options, its client, its errors and warnings."""
 
 import argparse
 import asyncio

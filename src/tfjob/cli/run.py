@@ -35,10 +35,10 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.kept_runs import prune, runs_folder
 from tfjob.sdk.local_host import RESTART_BACKOFF
+from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
 from tfjob.sdk.run_folder import RunFolder
-from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 4

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.scheduling_spec import GangSpec, QueueSpec
 from tfjob.core.messages import Messages
+from tfjob.core.scheduling_spec import GangSpec, QueueSpec
 from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"

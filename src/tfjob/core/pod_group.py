@@ -11,8 +11,8 @@ import msgspec
 
 from tfjob.core import gang_members
 from tfjob.core.gang_members import Member, Members
-from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.plan import ChildKind, Create, Delete, Rule, Update, deletes_of
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s import quantity
 from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta

@@ -52,7 +52,8 @@ def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Chil
     if not leaving:
         return plan
     removals = [
-        FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=QUEUE_FINALIZER) for meta in leaving
+        FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=QUEUE_FINALIZER)
+        for meta in leaving
     ]
     return msgspec.structs.replace(plan, finalizer_removals=[*plan.finalizer_removals, *removals])
 

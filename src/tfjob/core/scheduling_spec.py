@@ -74,6 +74,7 @@ class GangSpec(msgspec.Struct, frozen=True):
         own = (template.get("spec") or {}).get("schedulerName")
         return bool(own and self.scheduler_name) and own != self.scheduler_name
 
+
 class QueueSpec(msgspec.Struct, frozen=True):
     """What the operator sets on the pods of one job, and what the queue sets on them.
 

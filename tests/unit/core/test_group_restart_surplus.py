@@ -41,7 +41,9 @@ def test_a_surplus_pod_that_only_a_queue_keeps_holds_nobody_up() -> None:
 
 
 def queued(pod: Pod) -> Pod:
-    given = msgspec.structs.replace(pod.metadata, finalizers=[QUEUE_FINALIZER], annotations={QUEUE_MARK: ""})
+    given = msgspec.structs.replace(
+        pod.metadata, finalizers=[QUEUE_FINALIZER], annotations={QUEUE_MARK: ""}
+    )
     return msgspec.structs.replace(pod, metadata=given)
 
 

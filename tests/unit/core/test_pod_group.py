@@ -7,9 +7,9 @@ import pytest
 
 from tfjob.core import pod_group
 from tfjob.core.gang_members import Members
-from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.plan import Rule
 from tfjob.core.pod_group import GangStep
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 

@@ -10,10 +10,10 @@ from typing import Final
 from tfjob.core import pod_group
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.waiting import GROUP_SILENCE, Wait, due_after, silent_until
-from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.pod_state import has_ended
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s import time
 from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.pod import Pod

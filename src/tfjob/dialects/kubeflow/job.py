@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from tfjob.core.job import ExitCodes
+from tfjob.core import tf_config
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
+    ExitCodes,
     Job,
     LabelKeys,
     Owner,
@@ -15,8 +16,6 @@ from tfjob.core.job import (
     SuccessCriterion,
     TFConfig,
 )
-from tfjob.dialects.naming import child_prefix, label_value
-from tfjob.core import tf_config
 from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
@@ -25,6 +24,7 @@ from tfjob.dialects.kubeflow import api, defaults, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.scheduling_policy import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
+from tfjob.dialects.naming import child_prefix, label_value
 from tfjob.dialects.stored_values import (
     is_deleting,
     mapping,

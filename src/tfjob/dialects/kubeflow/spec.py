@@ -171,4 +171,3 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
     return isinstance(manager, str) and manager != api.MANAGER
-

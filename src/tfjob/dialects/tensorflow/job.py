@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core.job import ExitCodes
+from tfjob.core import tf_config
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
     Companion,
+    ExitCodes,
     Job,
     LabelKeys,
     Owner,
@@ -22,7 +23,6 @@ from tfjob.core.job import (
     Workload,
 )
 from tfjob.core.messages import Messages, MessageTemplate
-from tfjob.core import tf_config
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of

@@ -6,9 +6,9 @@ A flag of the operator selects the backend: the T9k scheduler, volcano in its pl
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.dialects.naming import label_value
 from tfjob.core.scheduling_spec import GangSpec
 from tfjob.dialects.base import ChildApi, Settings
+from tfjob.dialects.naming import label_value
 from tfjob.dialects.tensorstack import api
 from tfjob.dialects.tensorstack.spec import Scheduling
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from tfjob.core.companion_problem import companion_problem
 from tfjob.core.job import Companion, Job
-from tfjob.dialects.naming import label_value
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Settings
+from tfjob.dialects.naming import label_value
 from tfjob.dialects.tensorstack import api, t9k_scheduler
 from tfjob.dialects.tensorstack.tensorboard_spec import Board
 from tfjob.k8s.child_types import CompanionObject
