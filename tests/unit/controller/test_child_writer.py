@@ -94,15 +94,20 @@ async def test_create_is_retried_if_the_conflicting_pod_disappears(
         assert (report.errors, report.retries_soon) == ([], True)
 
 
+async def relabel(harness: ControllerHarness) -> None:
+    """Create the pod, and take the labels of the job from it."""
+    await applied(harness, Plan(creates=[POD]))
+    pod = await harness.server.ask("GET", POD_PATH)
+    pod["metadata"]["labels"] = {"app": "other"}
+    await harness.server.ask("PUT", POD_PATH, pod)
+
+
 async def test_relabelled_pod_is_released_and_keeps_its_name(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await applied(harness, Plan(creates=[POD]))
-        pod = await harness.server.ask("GET", POD_PATH)
-        pod["metadata"]["labels"] = {"app": "other"}
-        await harness.server.ask("PUT", POD_PATH, pod)
+        await relabel(harness)
         harness.stores.pods.remove(("default", "j-worker-0"))
         report = await applied(harness, Plan(creates=[POD]))
         assert len(report.errors) == 1
@@ -115,10 +120,7 @@ async def test_failed_release_does_not_stop_other_children(
 ) -> None:
     async with controller as harness:
         await harness.submit("W2")
-        await applied(harness, Plan(creates=[POD]))
-        pod = await harness.server.ask("GET", POD_PATH)
-        pod["metadata"]["labels"] = {"app": "other"}
-        await harness.server.ask("PUT", POD_PATH, pod)
+        await relabel(harness)
         harness.server.refuse = lambda request: (
             Transient("500") if request.verb == "patch" else None
         )
