@@ -14,8 +14,7 @@ def scaled_to_two() -> Passes:
     """Worker 1 of three is lost, all are restarted, and meanwhile a user removes worker 2."""
     passes = running()
     passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     return passes
 
@@ -54,8 +53,7 @@ def test_a_member_that_had_succeeded_before_it_was_scaled_down_holds_nobody_up()
     passes.go(done, now=at(4))
     assert passes.job.status.of("Worker").completed == frozenset({2})
     assert "uid-j-worker-2" in records(passes)
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     assert created_names(passes.go(done, now=at(5)), "Pod") == ["j-worker-0", "j-worker-1"]
 
@@ -64,8 +62,7 @@ def without_chief() -> Passes:
     """Worker 0 is lost, all are restarted, and meanwhile a user removes the chief."""
     passes = running("C1 W2", pods(chief="R", worker="RR"))
     passes.go(*pods(chief="R", worker="-R"), failed("worker", 0, 137, 2), now=at(3))
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     return passes
 

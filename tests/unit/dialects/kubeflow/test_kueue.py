@@ -216,8 +216,7 @@ def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
 
 def restarted_group() -> Passes:
     """A job of three workers that restarts as a whole because one was killed, at second 5."""
-    given = queued("W3", restart="ExitCode")
-    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    given = queued("W3", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes = Passes(given, GROUPED)
     running = [held(a_pod("worker", each)) for each in range(3)]
     passes.go(*running)
