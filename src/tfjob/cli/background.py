@@ -85,7 +85,7 @@ def _output_when_up(pid: int, path: Path) -> str:
             os.kill(pid, signal.SIGTERM)
             raise TFJobError(
                 f"the cluster was not up after {_START_TIMEOUT:.0f} s, and was ended",
-                remedy="try it without --detach, which shows how far it comes",
+                remedy="start it without --detach to see how far it gets",
             )
         time.sleep(_POLL_INTERVAL)
     return text

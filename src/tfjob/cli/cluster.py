@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
         "--kubeconfig",
         metavar="FILE",
         help="kubeconfig file (default: $KUBECONFIG, then a running local cluster, then"
-        " ~/.kube/config); commands that only look find the job of a `tfjob run` that is up before"
-        " ~/.kube/config",
+        " ~/.kube/config); before ~/.kube/config, commands that only read use the cluster of an"
+        " active `tfjob run` of the job",
     )
     parser.add_argument(
         "--context", metavar="NAME", help="context of the kubeconfig (default: its current context)"

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
     parser.usage = "tfjob exec [options] REPLICA -- COMMAND [ARGUMENT ...]"
     parser.epilog = (
-        "The exit code is that of the command, and 137 if the replica ends before it. Paths below"
+        "The exit code is that of the command, or 137 if the replica ends first. Paths below"
         " a volume's mountPath become local paths, as in the replica's own command."
     )
 

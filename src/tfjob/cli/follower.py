@@ -314,7 +314,7 @@ class Follower:
 
     def _detach(self) -> None:
         name = self._found.name
-        self._screen.message(f"{name} goes on; `tfjob attach {name}` follows it again")
+        self._screen.message(f"{name} keeps running; `tfjob attach {name}` follows it again")
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""

@@ -190,7 +190,7 @@ class TerminalScreen:
             return
         if self._view.skipped:
             skipped = self._view.skipped
-            self._console.print(f"[dim]… {skipped} lines were skipped in the pause[/]")
+            self._console.print(f"[dim]… {skipped} lines were skipped during the pause[/]")
         self._print(self._view.ready())
         self._view.printed()
 

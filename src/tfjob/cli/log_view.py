@@ -25,7 +25,7 @@ class LogView:
         self.search = ""
         self.is_paused = False
         self.skipped = 0
-        """Lines that a pause was too long for, and that nobody was told of yet."""
+        """Lines that were dropped because a pause was too long, and are not reported yet."""
 
     @property
     def waiting(self) -> int:

@@ -42,9 +42,9 @@ def with_uncounted(
 ) -> Actions:
     """The actions, with restarts of replicas whose container has just ended in its pod.
 
-    Otherwise the kubelet restarts that container, and counts it. If others of its group still run, the
-    pod is replaced together with theirs, and the operator counts the restart. A container whose
-    end is in `followed`, the keys of consequences, is not counted.
+    Otherwise the kubelet restarts that container, and counts it. If others of its group still run,
+    the pod is replaced together with theirs, and the operator counts the restart. A container
+    whose end is in `followed`, the keys of consequences, is not counted.
     """
     if job.semantics.recovery is not Recovery.GROUP:
         return actions

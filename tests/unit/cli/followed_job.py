@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Notes:
-    """A screen that remembers, and wakes whoever waits for a word on it."""
+    """A screen that records its output, and wakes tests that wait for a word on it."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -57,7 +57,7 @@ class Notes:
         self.logs_at_verdict = self.logs[:]
 
     async def until(self, word: str) -> None:
-        """A row, a line of a log or a sentence holds this word."""
+        """Whether a row, a log line or a message contains this word."""
         async with asyncio.timeout(PATIENCE):
             while not any(word in each for each in (*self.messages, *self.logs, *self.rows)):
                 self._changed.clear()
@@ -65,7 +65,7 @@ class Notes:
 
 
 class Play:
-    """A job on a cluster without operator and node: the test plays both."""
+    """A job on a cluster without operator and node: the test acts as both."""
 
     def __init__(self, cluster: Cluster, found: ClusterJob, **options: Any) -> None:
         self.cluster, self.found, self.screen = cluster, found, Notes()

@@ -23,7 +23,7 @@ spec:
 
 @pytest.fixture
 def data(tmp_path: Path, command: Command) -> Iterator[str]:
-    """The data folder of a cluster, which is taken down afterwards."""
+    """The data folder of a cluster, which is shut down after the test."""
     folder = str(tmp_path / "data")
     yield folder
     assert command("local", "down", "--data", folder).code == 0
@@ -52,7 +52,9 @@ def test_a_job_runs_in_the_background_and_can_be_followed(
     assert "[worker-0] found beside the file" in followed.out
 
 
-def test_a_job_that_runs_is_not_replaced(data: str, file: Path, command: Command) -> None:
+def test_an_unfinished_job_of_the_same_name_is_not_replaced(
+    data: str, file: Path, command: Command
+) -> None:
     file.write_text(_JOB.replace("cat here.txt", "until [ -e stop ]; do sleep 0.1; done"))
     assert command("run", str(file), "--detach", "--data", data).code == 0
     again = command("run", str(file), "--detach", "--data", data)
@@ -65,7 +67,7 @@ def test_a_job_that_runs_is_not_replaced(data: str, file: Path, command: Command
     assert command("run", str(file), "--detach", "--data", data).code == 0
 
 
-def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
+def test_a_cluster_of_another_folder_runs_the_job_in_the_folder_of_its_file(
     data: str, file: Path, command: Command
 ) -> None:
     up = command("local", "up", "--detach", "--data", data)
@@ -76,7 +78,7 @@ def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
     assert "[worker-0] found beside the file" in followed.out
 
 
-def test_a_second_cluster_is_refused_and_leaves_the_output_of_the_first(
+def test_a_second_cluster_is_rejected_and_keeps_the_output_of_the_first(
     data: str, command: Command
 ) -> None:
     assert command("local", "up", "--detach", "--data", data).code == 0
@@ -99,7 +101,7 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) 
 @pytest.mark.parametrize(
     "flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",), ("--no-real-mounts",)]
 )
-def test_what_a_running_cluster_cannot_change_is_refused(
+def test_options_that_a_running_cluster_cannot_change_are_rejected(
     data: str, file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:
     assert command("local", "up", "--detach", "--data", data).code == 0
@@ -114,7 +116,7 @@ def make_large(file: Path) -> None:
     file.write_text(file.read_text().replace("command:", large))
 
 
-def test_a_large_job_is_told_what_it_waits_for_in_the_background(
+def test_a_detached_job_that_is_too_large_shows_what_it_waits_for(
     data: str, file: Path, command: Command
 ) -> None:
     make_large(file)
@@ -122,7 +124,9 @@ def test_a_large_job_is_told_what_it_waits_for_in_the_background(
     assert "a worker requests 4k cpu (this machine has " in started.out
 
 
-def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+def test_a_detached_job_that_is_too_large_runs_with_fit(
+    data: str, file: Path, command: Command
+) -> None:
     make_large(file)
     started = command("run", str(file), "--detach", "--data", data, "--fit")
     assert "--fit: the requests for 4k cpu (this machine has " in started.out
@@ -131,7 +135,7 @@ def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Comm
 
 
 @pytest.mark.parametrize("flags", [("--timeout", "1m"), ("--logs", "none"), ("--plain",)])
-def test_a_flag_is_not_ignored_in_silence(
+def test_flags_that_detach_cannot_use_are_rejected(
     file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:
     done = command("run", str(file), "--detach", "--keep", "--wait", *flags)

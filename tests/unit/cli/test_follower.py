@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 class FirstRunOnly(Lines):
-    """Lines of a container until it is started again; then none."""
+    """Lines of a container until it is restarted; then none."""
 
     def __init__(self) -> None:
         self.asked_again = asyncio.Event()
@@ -75,7 +75,7 @@ async def play(cluster: Cluster) -> Play:
 
 
 @pytest.mark.scenario("R45")
-async def test_success_comes_with_every_line_of_every_replica(play: Play) -> None:
+async def test_a_successful_job_shows_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     await play.pod(1, ended(0))
@@ -133,7 +133,7 @@ async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> 
     assert await following is Outcome.INTERRUPTED
 
 
-async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -> None:
+async def test_detaching_does_not_end_the_job(cluster: Cluster) -> None:
     job = tfjob("W1")
     found = await apply_all(cluster, [job], job=job)
     play = Play(cluster, found, detaches=True)
@@ -142,11 +142,11 @@ async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
+    assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
     assert (await cluster.api.get(found.path, decode=PartialObjectMetadata)).metadata.name == "j"
 
 
-async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
+async def test_a_waiting_replica_shows_what_it_waits_for(cluster: Cluster) -> None:
     job = tfjob("W1")
     play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
     following = play.begin()
@@ -160,7 +160,7 @@ async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
 
 
 @pytest.mark.scenario("R45")
-async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
+async def test_a_failed_job_names_the_first_failed_replica_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))
     await play.screen.until("last of j-worker-1")
@@ -191,7 +191,9 @@ async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
 
 
 @pytest.mark.parametrize("is_interrupted", [False, True])
-async def test_no_line_comes_after_the_verdict(tmp_path: Path, *, is_interrupted: bool) -> None:
+async def test_no_log_line_is_printed_after_the_verdict(
+    tmp_path: Path, *, is_interrupted: bool
+) -> None:
     job = tfjob("W2")
     async with api_server_in_loop(tmp_path, logs=Endless()) as cluster:
         play = Play(cluster, await apply_all(cluster, [job], job=job))
@@ -229,7 +231,7 @@ async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
     assert at_verdict == ["worker-0 Stopped the job has ended"]
 
 
-async def test_an_interrupted_job_that_cannot_be_deleted_ends_all_the_same(
+async def test_an_interrupted_run_ends_even_if_the_job_cannot_be_deleted(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def full(*_: object, **__: object) -> None:
@@ -241,8 +243,8 @@ async def test_an_interrupted_job_that_cannot_be_deleted_ends_all_the_same(
     await play.screen.until("last of j-worker-0")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    told = "j: cannot be deleted, its processes are killed: the disk is full"
-    assert play.screen.messages[-1] == told
+    message = "j: cannot be deleted, its processes are killed: the disk is full"
+    assert play.screen.messages[-1] == message
     assert play.screen.verdicts == [("j: interrupted", False)]
 
 
@@ -258,7 +260,7 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     assert play.screen.failures[0][0] == "worker-0"
 
 
-async def test_only_the_wanted_lines_are_passed_on(cluster: Cluster) -> None:
+async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) -> None:
     job = tfjob("W2")
     play = Play(cluster, await apply_all(cluster, [job], job=job), logs="worker-1")
     following = play.begin()
@@ -281,7 +283,7 @@ async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -
     assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
 
 
-async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
+async def test_a_second_interrupt_does_not_wait_for_pods(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
@@ -325,7 +327,9 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     assert len([each for each in play.screen.messages if "warning" in each]) == 2
 
 
-async def test_a_recreated_replica_counts_as_restarted_and_is_blamed(play: Play) -> None:
+async def test_a_recreated_replica_counts_as_restarted_and_is_named_as_the_cause(
+    play: Play,
+) -> None:
     following = play.begin()
     await play.pod(1, ended_at("00:10", code=137))
     await play.screen.until("worker-1 Failed exit code 137")

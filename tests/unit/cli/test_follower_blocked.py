@@ -63,7 +63,7 @@ def job_requesting(cpu: int) -> Json:
     return job
 
 
-async def test_a_job_whose_pods_are_rejected_for_good_is_ended(play: Play) -> None:
+async def test_a_job_whose_pods_are_permanently_rejected_is_ended(play: Play) -> None:
     following = play.begin()
     await play.warn_about_job("FailedCreatePod", 'Error creating: Pod "j" is invalid: bad')
     assert await following is Outcome.BLOCKED
@@ -113,7 +113,7 @@ async def test_a_suspended_job_is_ended(play: Play) -> None:
     assert "the job is suspended" in play.screen.verdicts[0][0]
 
 
-async def test_a_blocked_job_is_kept_on_request(cluster: Cluster) -> None:
+async def test_a_blocked_job_is_not_ended_with_wait(cluster: Cluster) -> None:
     job = tfjob("W1")
     play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
     following = play.begin()

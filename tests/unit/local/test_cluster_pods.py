@@ -1,4 +1,4 @@
-"""What a pod finds on the local cluster: namespace, API server, token, bound claim, events."""
+"""What pods have on the local cluster: namespace, API server, token, bound claim, events."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ def pod(script: str, name: str = "p", **spec: Any) -> Json:
 
 
 async def until(cluster: LocalCluster, path: str, is_so: Any) -> Json:
-    """The object once it is so; the test's own time limit ends the wait."""
+    """The object once the condition is true; the test's own time limit ends the wait."""
     while True:
         try:
             found: Json = await cluster.api.get(path, decode=dict)
@@ -73,7 +73,7 @@ async def test_dry_run_needs_and_creates_no_namespace(local_cluster: LocalCluste
         ("events", {}),
     ],
 )
-async def test_objects_of_programs_bring_no_namespace_back(
+async def test_objects_of_controllers_do_not_recreate_a_namespace(
     local_cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
 ) -> None:
     body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}
@@ -183,8 +183,8 @@ async def test_seed_004_line_130_tensorboard_without_its_claim_says_why_in_the_s
     await local_cluster.api.create(path, job, decode=dict)
 
     def note(found: Json) -> str:
-        told = found.get("status", {}).get("tensorboard", {}).get("note", "")
-        return str(told)
+        note = found.get("status", {}).get("tensorboard", {}).get("note", "")
+        return str(note)
 
     found = await until(
         local_cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)

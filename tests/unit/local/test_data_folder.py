@@ -29,7 +29,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Everything below the folder that users other than its owner have any right to."""
+    """Everything below the folder to which users other than its owner have any access."""
     found = [each for each in [folder, *folder.rglob("*")] if not each.is_symlink()]
     return [str(each) for each in found if each.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
 

@@ -99,8 +99,10 @@ def test_operator_that_starts_anew_lists_no_pods_for_each_job() -> None:
         one, two = world.operator(identity="one"), world.operator(identity="two")
         first = asyncio.create_task(one.run())
         await world.ask("POST", TFJOBS, tfjob("W1", name="t", restart="ExitCode"))
-        while not await world.names(PODS):
+        names: list[str] = []
+        while not names:
             await asyncio.sleep(1)
+            names = await world.names(PODS)
         one.stop()
         await first
         second = asyncio.create_task(two.run())
