@@ -24,7 +24,7 @@ from tfjob.cli.signals import Interrupts, first_of
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
-from tfjob.local import stale_clusters
+from tfjob.local import data_folder
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, default_folder
@@ -143,8 +143,8 @@ async def _run(
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
-            stale_clusters.remove(Path(tempfile.gettempdir()))
-            folder = tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX)
+            data_folder.remove_stale(Path(tempfile.gettempdir()))
+            folder = tempfile.TemporaryDirectory(prefix=data_folder.RUN_PREFIX)
             data = Path(stack.enter_context(folder))
         interrupts = stack.enter_context(Interrupts())
         python = python_choice.choose(arguments.python, os.environ)

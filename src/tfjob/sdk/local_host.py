@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.local import stale_clusters
+from tfjob.local import data_folder
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.restart_policy import Backoff
@@ -27,8 +27,8 @@ RESTART_BACKOFF: Final = Backoff(base=1.0)
 
 
 def main(options: Collection[str]) -> int:
-    stale_clusters.remove(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX) as folder:
+    data_folder.remove_stale(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=data_folder.RUN_PREFIX) as folder:
         try:
             asyncio.run(_serve(Path(folder), options))
         except STARTUP_ERRORS as error:
