@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import hints, signals, tensorboard
-from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
+from tfjob.cli import signals, tensorboard
+from tfjob.cli.first_failure import Failure, Failures, exit_text, hint_for, memory_text
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
@@ -290,7 +290,7 @@ class Follower:
             limit = jobs.memory_limit(self._found, failure.replica)
             lines = self._logs.last_lines(failure.replica)
             self._screen.failure(failure.replica, memory_text(failure, limit), lines)
-            hint = hints.for_lines(lines, python=self._options.python)
+            hint = hint_for(lines, python=self._options.python)
             if hint:
                 self._screen.message(f"hint: {hint}")
         self._screen.verdict(

@@ -12,7 +12,7 @@ from tfjob.cli import printing
 from tfjob.cli.cluster import CommandError
 from tfjob.k8s import jsonpath
 from tfjob.sdk import job_lookup, jobs
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 _FORMATS: Final = ("table", "wide", "name", "json", "yaml")
 _JSONPATH: Final = "jsonpath="

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import node_capacity, quota_capacity
+from tfjob.cli import capacity
 from tfjob.cli.pod_references import CLAIMS, references_of
 from tfjob.client.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from tfjob.client.http import PartialObjectMetadata
@@ -126,11 +126,11 @@ async def _check_references(cluster: Cluster, subject: Subject) -> AsyncIterator
 
 async def _check_quotas(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:
     for quota in await _list(cluster, _QUOTAS.collection(subject.namespace)):
-        if quota_capacity.is_scoped(quota):
+        if capacity.is_scoped(quota):
             name = quota["metadata"]["name"]
             yield _unknown("quota", f"quota {name!r} counts only some pods and is not checked")
             continue
-        for text in quota_capacity.exceeded(quota, subject.pods, services=subject.services):
+        for text in capacity.exceeded(quota, subject.pods, services=subject.services):
             remedy = "request less, or wait until other pods of the namespace end"
             yield _fails("quota", text, remedy)
 
@@ -145,19 +145,19 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
     except Forbidden:
         running = []
         yield _unknown("nodes", "you may not list all pods, so free capacity is not checked")
-    nodes = node_capacity.read_nodes(listed, running)
+    nodes = capacity.read_nodes(listed, running)
     impossible = {
         pod["metadata"]["name"]: why
         for pod in subject.pods
-        if (why := node_capacity.never_fits(pod, nodes))
+        if (why := capacity.never_fits(pod, nodes))
     }
     for name, why in list(impossible.items())[:1]:
         more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
         yield _fails("nodes", f"{name}{more}: {why.text}", why.remedy)
-    waiting = node_capacity.waiting_pods(subject.pods, nodes)
+    waiting = capacity.waiting_pods(subject.pods, nodes)
     if waiting and not impossible:
         text = f"{len(waiting)} of {len(subject.pods)} pods would wait for capacity: "
-        yield _fails("nodes", text + _listed(waiting), node_capacity.waiting_remedy(nodes))
+        yield _fails("nodes", text + _listed(waiting), capacity.waiting_remedy(nodes))
 
 
 async def _check_queue(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:

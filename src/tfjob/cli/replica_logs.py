@@ -12,7 +12,7 @@ from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
-from tfjob.sdk.pod_logs import log_lines
+from tfjob.sdk.job_logs import log_lines
 
 _LAST_LINES: Final = 20
 _DRAIN_TIMEOUT: Final = 1.0

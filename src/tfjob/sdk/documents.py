@@ -1,7 +1,7 @@
-"""Reads YAML files into documents that keep the line number of each field.
+"""Reads YAML files into documents that keep the line number of each field, and writes objects.
 
 Values are parsed as Kubernetes tools parse them; duplicate keys are recorded. A file that cannot
-be read raises DocumentError with a message for the user.
+be read raises DocumentError with a message for the user. What is written, all parsers read alike.
 """
 
 import re
@@ -170,6 +170,28 @@ _Loader.add_implicit_resolver(
     ),
     list("-+.0123456789"),
 )
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes shared values in full instead of aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - overrides
+        return True
+
+
+# Quote strings that other YAML parsers read as numbers or booleans.
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0o[0-7_]+$"), list("-+0"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+
+
+def as_yaml(manifest: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(
+        manifest, Dumper=_Dumper, sort_keys=False, width=2**20, allow_unicode=True
+    )
+    return text
 
 
 def _check_bounds(shown: str, text: str) -> None:

@@ -5,13 +5,15 @@ read exactly once.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 import msgspec
 
 from tfjob.client.errors import ApiError, BadRequest, NotFound
+from tfjob.client.http import Api
+from tfjob.client.resource import PODS
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
@@ -20,7 +22,6 @@ from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.jobs import ClusterJob
-from tfjob.sdk.pod_logs import log_lines
 
 _POLL_INTERVAL: Final = 0.5
 _LINGER: Final = 2.0
@@ -210,3 +211,31 @@ async def _lines(
         yield LogLine(replica, f"(no log: {error.message})", is_note=True)
     except ApiError as error:
         yield LogLine(replica, f"(log ended: {error.message})", is_note=True)
+
+
+async def log_lines(
+    api: Api,
+    pod: Pod,
+    params: Mapping[str, str],
+    *,
+    on_progress: Callable[[str], None] | None = None,
+) -> AsyncIterator[str]:
+    """Yield the requested lines of one pod; raises ApiError if there is no log.
+
+    Empty lines are included, and so is a last line without a line break. Bytes that are not UTF-8
+    are replaced.
+
+    `on_progress` gets the newest text of an unfinished line that is overwritten with carriage
+    returns, as progress bars do.
+    """
+    path = PODS.item(pod.metadata.name, pod.metadata.namespace, subresource="log")
+    rest = b""
+    async with api.stream(path, params=params) as chunks:
+        async for chunk in chunks:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+            if on_progress is not None and b"\r" in rest:
+                on_progress(rest.decode(errors="replace"))
+    if rest:
+        yield rest.decode(errors="replace")

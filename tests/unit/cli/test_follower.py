@@ -80,8 +80,10 @@ async def test_a_successful_job_shows_every_line_of_every_replica(play: Play) ->
     assert "worker-0 " in play.screen.logs
 
 
-async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: Cluster) -> None:
-    play = await Play.of(cluster, old_job(tensorboard={"logDir": "/logs"}))
+async def test_the_address_and_the_end_of_tensorboard_are_printed_once(
+    bare_cluster: Cluster,
+) -> None:
+    play = await Play.of(bare_cluster, old_job(tensorboard={"logDir": "/logs"}))
     following = play.begin()
     body: Json = {
         "metadata": {
@@ -91,11 +93,11 @@ async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: 
         },
         "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
     }
-    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
+    await bare_cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
     await play.screen.until("TensorBoard: http")
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
     for status in (running(), ended(127)):
-        await cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
+        await bare_cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
     await play.screen.until("does not run")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
@@ -106,15 +108,15 @@ async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: 
     assert play.screen.rows == []
 
 
-async def test_detaching_does_not_end_the_job(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W1"), detaches=True)
+async def test_detaching_does_not_end_the_job(bare_cluster: Cluster) -> None:
+    play = await Play.of(bare_cluster, tfjob("W1"), detaches=True)
     following = play.begin()
     await play.pod(0, running())
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
     assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
-    left = await cluster.api.get(play.found.path, decode=PartialObjectMetadata)
+    left = await bare_cluster.api.get(play.found.path, decode=PartialObjectMetadata)
     assert not left.metadata.is_terminating
 
 
@@ -203,7 +205,7 @@ async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
     ],
 )
 async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
-    cluster: Cluster,
+    bare_cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, Any],
     outcome: Outcome,
@@ -213,7 +215,7 @@ async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
         raise ApiError("the disk is full", status=500)
 
     monkeypatch.setattr(Api, "delete", full)
-    play = await Play.of(cluster, tfjob("W2"), **options)
+    play = await Play.of(bare_cluster, tfjob("W2"), **options)
     if outcome is Outcome.INTERRUPTED:
         play.interrupts.hear()
     assert await play.begin() is outcome
@@ -234,8 +236,8 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     assert play.screen.failures[0][0] == "worker-0"
 
 
-async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W2"), logs="worker-1")
+async def test_only_the_logs_of_the_chosen_replicas_are_shown(bare_cluster: Cluster) -> None:
+    play = await Play.of(bare_cluster, tfjob("W2"), logs="worker-1")
     following = play.begin()
     await play.pod(0, ended(4))
     await play.pod(1, ended(0))
@@ -271,8 +273,10 @@ async def test_a_second_interrupt_does_not_wait_for_pods(play: Play) -> None:
     assert left.metadata.is_terminating
 
 
-async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W1"), limit=0.01)
+async def test_the_time_limit_ends_the_job_and_names_the_grace_period(
+    bare_cluster: Cluster,
+) -> None:
+    play = await Play.of(bare_cluster, tfjob("W1"), limit=0.01)
     assert await play.begin() is Outcome.TIMED_OUT
     assert play.screen.messages == [
         "j: not finished within 0.01 s; its processes have 30 s to end (Ctrl-C kills them now)"
@@ -322,10 +326,10 @@ def ended_at(moment: str, *, code: int) -> Json:
     return status
 
 
-async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cluster) -> None:
+async def test_pods_seen_before_their_job_names_them_are_shown_later(bare_cluster: Cluster) -> None:
     job = old_job()
     del job["spec"]["RuntimeId"]
-    play = await Play.of(cluster, job)
+    play = await Play.of(bare_cluster, job)
     following = play.begin()
     labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
     containers = [{"name": "tensorflow", "image": "x"}]
@@ -335,14 +339,14 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
     }
     batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
     batch_jobs = Resource("batch", "v1", "jobs").collection("default")
-    await cluster.api.create(batch_jobs, batch, decode=PartialObjectMetadata)
+    await bare_cluster.api.create(batch_jobs, batch, decode=PartialObjectMetadata)
     scope = Scope(resource=PODS, namespace="default", labels="tf_job_name=j")
-    async with aclosing(Watch(cluster.api, scope, decode=Pod).events()) as changes:
+    async with aclosing(Watch(bare_cluster.api, scope, decode=Pod).events()) as changes:
         async for change in changes:
             if isinstance(change, Changed) or (isinstance(change, Replaced) and change.objects):
                 break
     assert play.screen.rows == []
-    await cluster.api.patch(
+    await bare_cluster.api.patch(
         play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=PartialObjectMetadata
     )
     await play.screen.until("master-0 Pending")

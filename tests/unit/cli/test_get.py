@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
-        cluster.put_job(tfjob("W1", name="one"))
-        yield cluster
+def cluster(cluster: ThreadedApiServer) -> ThreadedApiServer:
+    cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
+    cluster.put_job(tfjob("W1", name="one"))
+    return cluster
 
 
 def got(cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -1,20 +1,18 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread, ended
+from tests.support.local_apiserver.serving import ThreadedApiServer, ended
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        job = cluster.put_job(tfjob("W2", name="j"), ("Created", "made"), ("Succeeded", "done"))
-        cluster.put_pod(job, "worker", index=0, status=ended(0))
-        cluster.put_pod(job, "worker", index=1, status=ended(0))
-        yield cluster
+def cluster(cluster: ThreadedApiServer) -> ThreadedApiServer:
+    job = cluster.put_job(tfjob("W2", name="j"), ("Created", "made"), ("Succeeded", "done"))
+    cluster.put_pod(job, "worker", index=0, status=ended(0))
+    cluster.put_pod(job, "worker", index=1, status=ended(0))
+    return cluster
 
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])

@@ -12,9 +12,9 @@ from tests.support.tfjobs import tfjob
 from tfjob.client.errors import Forbidden
 from tfjob.sdk import explanation
 from tfjob.sdk.client import Client
+from tfjob.sdk.documents import as_yaml
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.yaml_text import as_yaml
 
 PODS = "/api/v1/namespaces/default/pods"
 

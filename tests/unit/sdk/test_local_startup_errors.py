@@ -7,7 +7,7 @@ import pytest
 from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import Store, StoreError, StoreFullError
 from tfjob.local.data_folder import DataFolderError
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+from tfjob.sdk.local_startup import STARTUP_ERRORS, startup_error_text
 
 DATA = Path("data")
 REMEDY = "choose another folder with --data"

@@ -1,4 +1,4 @@
-"""schedulingPolicy: one PodGroup per job, so that its pods are scheduled together or not at all.
+"""The PodGroup of a job, by which its pods are scheduled together or not at all.
 
 Decides whether the PodGroup must be created, updated or recreated, and whether pods may be created
 yet. GangSpec holds what differs between schedulers.
@@ -11,8 +11,8 @@ import msgspec
 
 from tfjob.core import gang_members
 from tfjob.core.gang_members import Member, Members
-from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import ChildKind, Create, Delete, Rule, Update, deletes_of
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s import quantity
 from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta

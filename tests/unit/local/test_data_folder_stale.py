@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from tfjob.local import stale_clusters
+from tfjob.local import data_folder
 
 
 def folder(parent: Path, name: str, *files: str) -> Path:
@@ -17,7 +17,7 @@ def folder(parent: Path, name: str, *files: str) -> Path:
 
 def test_the_folder_of_a_stopped_cluster_is_removed(tmp_path: Path) -> None:
     left = folder(tmp_path, "tfjob-run-a", "format", "lock", "store.db")
-    assert stale_clusters.remove(tmp_path) == 1
+    assert data_folder.remove_stale(tmp_path) == 1
     assert not left.exists()
 
 
@@ -25,7 +25,7 @@ def test_folder_of_a_running_cluster_stays(tmp_path: Path) -> None:
     used = folder(tmp_path, "tfjob-run-a", "format", "lock")
     handle = os.open(used / "lock", os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    assert stale_clusters.remove(tmp_path) == 0
+    assert data_folder.remove_stale(tmp_path) == 0
     assert used.exists()
     os.close(handle)
 
@@ -39,5 +39,5 @@ def test_unused_foreign_and_linked_folders_stay(tmp_path: Path) -> None:
     elsewhere = folder(tmp_path, "elsewhere", "format", "lock")
     link = tmp_path / "tfjob-run-link"
     link.symlink_to(elsewhere)
-    assert stale_clusters.remove(tmp_path) == 0
+    assert data_folder.remove_stale(tmp_path) == 0
     assert all(each.exists() for each in (*others, elsewhere, link))

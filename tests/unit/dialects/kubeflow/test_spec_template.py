@@ -8,8 +8,8 @@ import pytest
 from tests.support.builders import container
 from tfjob.core.job import ServicePort
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.kubeflow import schema
-from tfjob.dialects.kubeflow.template import Template, read_template
+from tfjob.dialects.kubeflow import defaults, schema
+from tfjob.dialects.kubeflow.spec import Template, read_template
 from tfjob.dialects.schema_check import valid_part
 
 TEMPLATE = schema.template()
@@ -23,7 +23,7 @@ def read_whole(given: Any) -> tuple[Template, list[str]]:
     reader = Reader()
     right = valid_part(reader, given, TEMPLATE, "template")
     faults = [fault.path for fault in reader.faults]
-    return (Template() if faults else read_template(right)), faults
+    return (Template() if faults else read_template(defaults.with_port(right))), faults
 
 
 def service_ports(*ports: dict[str, Any]) -> list[tuple[str, int, str]]:

@@ -1,4 +1,4 @@
-"""schedulingPolicy for the supported gang schedulers.
+"""Decodes runPolicy.schedulingPolicy into the gang of the configured scheduler.
 
 `volcano` has its own PodGroup API, and `kubernetes` means the gangs of kube-scheduler itself. Any
 other scheduler is expected to use the PodGroup of scheduler-plugins.
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.dialects.base import ChildApi, Settings
 
 _VOLCANO = "volcano"
@@ -41,7 +41,6 @@ def gang_for(
     settings: Settings,
     *,
     job_name: str,
-    total: int,
     policy: Mapping[str, Any],
     annotations: Mapping[str, str],
 ) -> GangSpec | None:
@@ -49,8 +48,7 @@ def gang_for(
     scheduler = settings.gang_scheduler_name
     if scheduler.lower() in _OFF:
         return None
-    stored = policy.get("minAvailable")
-    min_member = total if stored is None else stored
+    min_member = policy["minAvailable"]
     if scheduler.lower() == _VOLCANO:
         return _volcano(job_name=job_name, min_member=min_member, policy=policy)
     if scheduler.lower() == _KUBERNETES:
@@ -62,7 +60,7 @@ def gang_for(
 
 def _volcano(*, job_name: str, min_member: int, policy: Mapping[str, Any]) -> GangSpec:
     fields = {
-        "queue": policy.get("queue") or "default",
+        "queue": policy["queue"],
         "priorityClassName": policy.get("priorityClass"),
         "minResources": policy.get("minResources"),
     }
@@ -83,7 +81,7 @@ def _scheduler_plugins(
     scheduler: str, *, job_name: str, min_member: int, policy: Mapping[str, Any]
 ) -> GangSpec:
     fields = {
-        "minResources": policy.get("minResources"),
+        "minResources": policy.get("minResources") or None,
         "scheduleTimeoutSeconds": policy.get("scheduleTimeoutSeconds"),
     }
     return GangSpec(

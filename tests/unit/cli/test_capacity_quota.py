@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.quota_capacity import exceeded, is_scoped
+from tfjob.cli.capacity import exceeded, is_scoped
 
 Json = dict[str, Any]
 

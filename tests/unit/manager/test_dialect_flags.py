@@ -7,8 +7,8 @@ import pytest
 from tests.support import seeds
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.dialects.tensorflow.config import ControllerConfig
-from tfjob.manager import config_file
-from tfjob.manager.config_file import ConfigFileError
+from tfjob.manager import dialect_flags
+from tfjob.manager.dialect_flags import ConfigFileError
 
 [FLAG] = [flag for each in DESCRIPTORS for flag in each.file_flags]
 
@@ -21,23 +21,23 @@ def written(file: Path, text: str) -> Path:
 def test_configuration_is_read_from_the_file(tmp_path: Path) -> None:
     server = written(tmp_path / "server.py", "print('here')\n")
     text = f"TFIMAGE: mine\ngrpcServerFilePath: {server}\n"
-    found = config_file.read(written(tmp_path / "c.yaml", text), FLAG)
+    found = dialect_flags.read_file(written(tmp_path / "c.yaml", text), FLAG)
     assert found == ControllerConfig(tf_image="mine", server_source="print('here')\n")
 
 
 def test_empty_file_configures_nothing(tmp_path: Path) -> None:
-    assert config_file.read(written(tmp_path / "c.yaml", ""), FLAG) == ControllerConfig()
+    assert dialect_flags.read_file(written(tmp_path / "c.yaml", ""), FLAG) == ControllerConfig()
 
 
 @pytest.mark.parametrize("name", FLAG.file_names)
 def test_folder_holds_the_file_under_either_name(tmp_path: Path, name: str) -> None:
     written(tmp_path / name, "tfImage: mine\n")
-    found = config_file.read(tmp_path, FLAG)
+    found = dialect_flags.read_file(tmp_path, FLAG)
     assert found == ControllerConfig(tf_image="mine")
 
 
 def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
-    assert config_file.read(tmp_path, FLAG) is None
+    assert dialect_flags.read_file(tmp_path, FLAG) is None
 
 
 def test_seed_001_line_145_whole_config_map_as_the_file_is_understood(tmp_path: Path) -> None:
@@ -45,29 +45,29 @@ def test_seed_001_line_145_whole_config_map_as_the_file_is_understood(tmp_path: 
     mounted.mkdir()
     written(mounted / "config.yaml", seeds.CONFIG.read_text())
     (tmp_path / "config.yaml").symlink_to(mounted / "config.yaml")
-    found = config_file.read(tmp_path, FLAG)
+    found = dialect_flags.read_file(tmp_path, FLAG)
     assert isinstance(found, ControllerConfig)
     assert list(found.accelerators) == ["alpha.kubernetes.io/nvidia-gpu"]
 
 
 def test_seed_001_line_145_single_file_may_have_any_name(tmp_path: Path) -> None:
     written(tmp_path / "mine.yaml", "tfImage: mine\n")
-    assert config_file.read(tmp_path, FLAG) == ControllerConfig(tf_image="mine")
+    assert dialect_flags.read_file(tmp_path, FLAG) == ControllerConfig(tf_image="mine")
 
 
 def test_several_files_of_other_names_are_refused(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         written(tmp_path / name, "tfImage: mine\n")
     with pytest.raises(ConfigFileError, match=r"several files, a\.yaml, b\.yaml; call the"):
-        config_file.read(tmp_path, FLAG)
+        dialect_flags.read_file(tmp_path, FLAG)
     written(tmp_path / FLAG.file_names[0], "tfImage: this\n")
-    assert config_file.read(tmp_path, FLAG) == ControllerConfig(tf_image="this")
+    assert dialect_flags.read_file(tmp_path, FLAG) == ControllerConfig(tf_image="this")
 
 
 def test_config_map_without_the_key_is_refused(tmp_path: Path) -> None:
     text = "kind: ConfigMap\ndata: {a: x, b: y}\n"
     with pytest.raises(ConfigFileError, match=r"without the key controller_config_file\.yaml"):
-        config_file.read(written(tmp_path / "c.yaml", text), FLAG)
+        dialect_flags.read_file(written(tmp_path / "c.yaml", text), FLAG)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_file_that_cannot_be_used_is_named_with_the_reason(
 ) -> None:
     file = written(tmp_path / "c.yaml", text)
     with pytest.raises(ConfigFileError) as caught:
-        config_file.read(file, FLAG)
+        dialect_flags.read_file(file, FLAG)
     assert why in str(caught.value)
     assert "the operator does not start" in str(caught.value)
 
@@ -95,4 +95,4 @@ def test_missing_file_and_bytes_that_are_no_text_are_rejected(tmp_path: Path) ->
     odd.write_bytes(b"\xff\xfe")
     for file in (tmp_path / "none.yaml", odd):
         with pytest.raises(ConfigFileError, match=str(file)):
-            config_file.read(file, FLAG)
+            dialect_flags.read_file(file, FLAG)

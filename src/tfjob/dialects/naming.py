@@ -1,7 +1,8 @@
-"""The name of a job, also one that the API server has yet to complete, in the check of its rules.
+"""The name of a job, and the names and label values of its children.
 
-Offline, a job may have a generateName only. The rules then judge the longest name that can become
-of it, and their faults are those of the generateName.
+Names of children are derived from the name of the job only. Because they are fixed, a stale cache
+cannot lead to a duplicate: the API server rejects it. Offline, a job may have a generateName only:
+its rules then judge the longest name that can become of it.
 """
 
 import re
@@ -10,14 +11,31 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.rule_check import RuleTree, violations
 from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Schema
 from tfjob.k8s import field
 from tfjob.k8s.names import GENERATED_SUFFIX
 
+MAX_NAME_LENGTH = 63
 _NAME, _PREFIX = "metadata.name", "metadata.generateName"
+
+
+def child_prefix(*parts: str) -> str:
+    """The part of a child's name before its index."""
+    return "".join(f"{_plain(part)}-" for part in parts)
+
+
+def label_value(text: str) -> str:
+    """Turn text into a label value: at most 63 characters, ending in a letter or digit."""
+    cut = _plain(text)[:MAX_NAME_LENGTH]
+    while cut and not (cut[-1].isascii() and cut[-1].isalnum()):
+        cut = cut[:-1]
+    return cut
+
+
+def _plain(text: str) -> str:
+    return text.replace("/", "-")
 
 
 class ObjectName(NamedTuple):
@@ -75,7 +93,8 @@ def check_job(
 ) -> None:
     """Check the rules of a job whose parts match the schema.
 
-    Faults that come first are inserted before the others, at `place`.
+    Faults that come first are inserted before the others, at `place`. Those of a generated name
+    are faults of the generateName.
     """
     value: dict[str, Any] = {"metadata": {"name": name.whole} if name else {}}
     if spec is not None:

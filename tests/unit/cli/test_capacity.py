@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.node_capacity import never_fits, read_nodes, waiting_pods, waiting_remedy
+from tfjob.cli.capacity import never_fits, read_nodes, waiting_pods, waiting_remedy
 from tfjob.local.node.machine import NodeSettings, node_object
 from tfjob.local.node.overcommit import Overcommit
 

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from tfjob.cli.client_warnings import printed_warnings
+from tfjob.cli.cluster import printed_warnings
 
 LOGGER = logging.getLogger("tfjob.client.watch")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.builders import NOW, a_job, a_pod, at
-from tfjob.core.diagnosis import diagnose, stalls
+from tfjob.core.diagnosis import diagnose, waiting
 from tfjob.core.diagnosis.causes import BLOCKING, Cause
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.observe import Children, observe
@@ -13,7 +13,7 @@ from tfjob.k8s.pod import Pod, PodCondition
 
 def idle(index: int, seconds: float, *, holds: bool = True) -> Pod:
     condition = PodCondition(
-        type=stalls.IDLE,
+        type=waiting.IDLE,
         status=str(holds),
         reason="NoOutputNoCPU",
         message=f"nothing since {seconds}",
@@ -23,7 +23,7 @@ def idle(index: int, seconds: float, *, holds: bool = True) -> Pod:
 
 
 def stall_of(*pods: Pod) -> list[Wait]:
-    return list(stalls.of_job(observe(a_job(f"W{len(pods)}"), Children(pods=pods))))
+    return list(waiting.of_stalled_job(observe(a_job(f"W{len(pods)}"), Children(pods=pods))))
 
 
 def test_a_job_stalls_with_its_last_replica() -> None:

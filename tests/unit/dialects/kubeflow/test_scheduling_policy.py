@@ -19,8 +19,7 @@ POLICY: dict[str, Any] = {
 
 
 def gang_job(scheduler: str, roles: str = "P1 W2", **policy: Any) -> Job:
-    given = manifest(roles, run_policy={"schedulingPolicy": policy})
-    given["metadata"]["annotations"] = {"a": "b"}
+    given = manifest(roles, run_policy={"schedulingPolicy": policy}, annotations={"a": "b"})
     return decoded(given, Settings(gang_scheduler_name=scheduler))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfjob.core.naming import MAX_NAME_LENGTH, child_prefix, label_value
+from tfjob.dialects.naming import MAX_NAME_LENGTH, child_prefix, label_value
 
 
 @pytest.mark.scenario(20)

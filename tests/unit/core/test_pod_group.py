@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tfjob.core import gang_scheduling
+from tfjob.core import pod_group
 from tfjob.core.gang_members import Members
-from tfjob.core.gang_scheduling import GangStep
-from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import Rule
+from tfjob.core.pod_group import GangStep
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 
@@ -46,7 +46,7 @@ def step(
     annotations: dict[str, str] | None = None,
     **fields: Any,
 ) -> GangStep:
-    return gang_scheduling.step(
+    return pod_group.step(
         msgspec.structs.replace(GANG, **fields),
         existing,
         members=Members(types=members),
@@ -197,7 +197,7 @@ def test_resources_are_taken_out_when_nothing_is_asked_for_any_more() -> None:
 def test_the_resources_of_the_first_pods_are_added_up(
     members: list[Type], count: int, expected: str
 ) -> None:
-    found = gang_scheduling.min_resources(members, count=count, priorities={"high": 10, "low": -10})
+    found = pod_group.min_resources(members, count=count, priorities={"high": 10, "low": -10})
     assert found == {"cpu": expected}
 
 
@@ -218,18 +218,18 @@ def test_the_resources_of_the_first_pods_are_added_up(
 def test_a_container_asks_for_its_requests_or_else_its_limits(
     asked: dict[str, Any] | None, expected: dict[str, str]
 ) -> None:
-    found = gang_scheduling.min_resources([a_type(1, asked)], count=1, priorities={})
+    found = pod_group.min_resources([a_type(1, asked)], count=1, priorities={})
     assert found == expected
     assert list(found) == list(expected)
 
 
 @pytest.mark.parametrize("template", [{}, {"spec": None}, {"spec": {"containers": None}}])
 def test_a_template_without_containers_asks_for_nothing(template: dict[str, Any]) -> None:
-    assert gang_scheduling.min_resources([Type(1, template)], count=1, priorities={}) == {}
+    assert pod_group.min_resources([Type(1, template)], count=1, priorities={}) == {}
 
 
 def test_a_group_is_removed_once() -> None:
-    (delete,) = gang_scheduling.delete_group(a_group(), rule=Rule.JOB_FINISHED)
+    (delete,) = pod_group.delete_group(a_group(), rule=Rule.JOB_FINISHED)
     assert (delete.kind, delete.name, delete.uid) == ("PodGroup", "group", "g")
-    assert gang_scheduling.delete_group(None, rule=Rule.JOB_FINISHED) == []
-    assert gang_scheduling.delete_group(a_group(is_obsolete=True), rule=Rule.JOB_FINISHED) == []
+    assert pod_group.delete_group(None, rule=Rule.JOB_FINISHED) == []
+    assert pod_group.delete_group(a_group(is_obsolete=True), rule=Rule.JOB_FINISHED) == []

@@ -8,7 +8,7 @@ import pytest
 from tests.support.local_apiserver.serving import api_server_in_loop
 from tfjob.client.errors import NotFound
 from tfjob.k8s.pod import Pod
-from tfjob.sdk.pod_logs import log_lines
+from tfjob.sdk.job_logs import log_lines
 
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "default"},

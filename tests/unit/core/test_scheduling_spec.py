@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec
 
 
 def a_gang(**fields: Any) -> GangSpec:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 
 def test_shared_parts_are_written_out() -> None:

@@ -1,9 +1,15 @@
-"""What a gang scheduler needs to know about a job and its pods, as data."""
+"""What a gang scheduler and a queue need to know about a job and its pods, as data."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import msgspec
+
+QUEUE_FINALIZER = "kueue.x-k8s.io/managed"
+"""Keeps a pod until the queue no longer counts it."""
+QUEUE_MARK = "tfjob.dev/queue-group"
+"""The annotation of pods that the operator created in a group. On all other pods the queue's
+finalizer is left alone, because users or another controller manage them."""
 
 
 class GangSpec(msgspec.Struct, frozen=True):
@@ -67,3 +73,23 @@ class GangSpec(msgspec.Struct, frozen=True):
         """Whether the template names another scheduler, which then schedules the pods."""
         own = (template.get("spec") or {}).get("schedulerName")
         return bool(own and self.scheduler_name) and own != self.scheduler_name
+
+
+class QueueSpec(msgspec.Struct, frozen=True):
+    """What the operator sets on the pods of one job, and what the queue sets on them.
+
+    Kueue admits a group of pods as a whole. The pods carry the name and the size of the group, are
+    gated until the group is admitted, and have a finalizer as long as they count.
+    """
+
+    group_label: str
+    group_name: str
+    """Differs for each size of the job, because a group cannot change its size."""
+    managed_label: tuple[str, str]
+    """The label of pods that the queue manages."""
+    eviction: str
+    """The condition of a pod that the queue stops."""
+    end: tuple[str, str]
+    """The annotation of a pod that says that no pod of the group will be replaced."""
+    pod_labels: Mapping[str, str] = {}
+    pod_annotations: Mapping[str, str] = {}

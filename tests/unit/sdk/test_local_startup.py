@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.sdk.cluster_log import FILE, logging_to
+from tfjob.sdk.local_startup import LOG_FILE, logging_to
 
 
 def test_records_go_to_the_file_and_nowhere_else(
@@ -13,7 +13,7 @@ def test_records_go_to_the_file_and_nowhere_else(
     with logging_to(tmp_path / "data") as path:
         logging.getLogger("part").warning("something happened", extra={"pod": "p"})
         logging.getLogger("part").debug("too much")
-    assert path == tmp_path / "data" / FILE
+    assert path == tmp_path / "data" / LOG_FILE
     assert path.read_text().endswith("WARNING something happened pod=p\n")
     assert len(path.read_text().splitlines()) == 1
     assert capsys.readouterr() == ("", "")

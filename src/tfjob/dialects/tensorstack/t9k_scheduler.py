@@ -1,4 +1,4 @@
-"""scheduler.t9kScheduler for the supported PodGroup backends.
+"""Decodes scheduler.t9kScheduler into the gang of the configured PodGroup backend.
 
 A flag of the operator selects the backend: the T9k scheduler, volcano in its place, or none.
 """
@@ -6,9 +6,9 @@ A flag of the operator selects the backend: the T9k scheduler, volcano in its pl
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.gang_spec import GangSpec
-from tfjob.core.naming import label_value
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.dialects.base import ChildApi, Settings
+from tfjob.dialects.naming import label_value
 from tfjob.dialects.tensorstack import api
 from tfjob.dialects.tensorstack.spec import Scheduling
 
