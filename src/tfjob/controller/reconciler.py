@@ -191,7 +191,7 @@ class Reconciler:
         run and been cleaned up after the job finished, and pods of a suspended job may belong to a
         run that another leader has resumed. The job informer has not seen either yet.
         """
-        if not _deletes_suspended(plan) and self._is_untouched(snapshot.stored):
+        if not _deletes_suspended(plan) and self._is_untouched(snapshot):
             return snapshot, plan
         fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
@@ -201,10 +201,10 @@ class Reconciler:
         rechecked, plan = await self._decide_on_confirmed(self._with_fresh_job(snapshot, fresh))
         return rechecked, msgspec.structs.replace(plan, deletes_job=False)
 
-    def _is_untouched(self, stored: JobObject) -> bool:
+    def _is_untouched(self, snapshot: Snapshot) -> bool:
         """Whether this process alone has followed the job, and it has had no pods yet."""
-        is_new = self.created_here.take(stored.metadata.uid)
-        return is_new and self._pod_confirmer.is_known(stored)
+        is_new = self.created_here.take(snapshot.stored.metadata.uid)
+        return is_new and self._pod_confirmer.is_known(snapshot)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
@@ -238,9 +238,9 @@ class Reconciler:
         return self._pacer.defer_status(snapshot.stored, snapshot.job, plan)
 
     async def _decide_on_confirmed(self, snapshot: Snapshot) -> tuple[Snapshot, Plan]:
-        """Decide. A decision about pods is made on pods that are not older than the job."""
+        """Decide, on pods that are not older than the job if the decision depends on that."""
         plan = self._decide(snapshot)
-        if not plan.writes_status_first or not self._pod_confirmer.is_due(snapshot):
+        if not plan.needs_fresh_pods or not self._pod_confirmer.is_due(snapshot):
             return snapshot, plan
         confirmed = await self._pod_confirmer.confirm(snapshot)
         return confirmed, self._decide(confirmed)

@@ -79,6 +79,8 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    pods_version: str = ""
+    """The resource version up to which the pods have every change."""
     has_fresh_pods: bool = False
     """The pods were listed from the server, not read from the cache."""
 
@@ -121,6 +123,7 @@ class SnapshotReader:
             snapshot.children = self._children_of_invalid(job.owner)
             return snapshot
         batch_jobs = self._batch_jobs(job.owner)
+        snapshot.pods_version = self.stores.pods.version
         pods, claimable_pods = self._pods(job, batch_jobs)
         services, claimable_services = self._claimed(job, self.stores.services)
         snapshot.to_claim = [
@@ -157,6 +160,8 @@ class SnapshotReader:
         """Whether `fingerprint` changes whenever an input of the decision changes."""
         job, dialect = snapshot.job, self._dialect
         if isinstance(job, InvalidJob) or dialect.shows_children or snapshot.to_claim:
+            return False
+        if snapshot.has_fresh_pods:
             return False
         if job.workload is not Workload.POD or job.gang or job.companions:
             return False
