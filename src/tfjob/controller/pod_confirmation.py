@@ -75,6 +75,11 @@ class PodConfirmer:
             return False
         return not found.list_version or reaches(snapshot.pods_version, found.list_version)
 
+    def last_list(self, uid: str) -> str:
+        """The version of the last list of a job's pods; empty if there was none."""
+        found = self._confirmed.get(uid)
+        return "" if found is None else found.list_version
+
     async def confirm(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the pods as the server has them now."""
         job, meta = snapshot.job, snapshot.stored.metadata
@@ -82,9 +87,11 @@ class PodConfirmer:
             return snapshot
         pods, list_version = await self._pods(job, snapshot.children.pods)
         self._remember(meta.uid, _Confirmed(meta.resource_version, list_version))
+        # A pod that this process saw end undisturbed is decided on as it ended.
+        shown = [snapshot.ended_pods.get(each.metadata.uid, each) for each in pods]
         return msgspec.structs.replace(
             snapshot,
-            children=msgspec.structs.replace(snapshot.children, pods=pods),
+            children=msgspec.structs.replace(snapshot.children, pods=shown),
             pods_version=list_version,
             has_fresh_pods=True,
         )

@@ -76,6 +76,8 @@ class Reconciler:
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Result(is_gone=True)
+        since = self._pod_confirmer.last_list(snapshot.stored.metadata.uid)
+        self._reader.show_ended_pods(snapshot, since=since)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
         if snapshot.children.pods:
@@ -301,6 +303,10 @@ class Reconciler:
         result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
+        if snapshot.ended_pods:
+            # They are decided on. The next reconcile sees the pods as they are.
+            self._reader.stores.ended_pods.drop(snapshot.ended_pods.values())
+            result.requeue = True
         return written, result
 
     def _record_stored(self, written: WriteResult, recorder: JobEventRecorder) -> Result:

@@ -190,6 +190,7 @@ async def test_job_with_a_terminating_pod_or_pods_unlike_the_cache_is_not_settle
         changes: list[dict[str, Any]] = [
             {"children": Children(pods=[a_pod(deleted=-5)])},
             {"has_fresh_pods": True},
+            {"ended_pods": {"u": a_pod(uid="u")}},
         ]
         for each in changes:
             changed = msgspec.structs.replace(snapshot, **each)
