@@ -214,7 +214,7 @@ class Reconciler:
 
     async def _apply(self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder) -> Result:
         """Write children, then status, unless the plan asks for the status first."""
-        plan = self._pacer.with_due_retries(snapshot.stored, plan, now=self._now())
+        plan = self._with_due_retries(snapshot.stored, plan)
         if plan.writes_status_first:
             written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:
@@ -232,6 +232,12 @@ class Reconciler:
             )
         result.add(report)
         return result
+
+    def _with_due_retries(self, stored: JobObject, plan: Plan) -> Plan:
+        """The plan without a touch whose turn has not come. A deleted job takes no turn."""
+        if not self._still_exists(stored):
+            return plan
+        return self._pacer.with_due_retries(stored, plan, now=self._now())
 
     def _status_delay(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
         """Seconds until the status is reconsidered; None if it is written now."""
@@ -277,7 +283,7 @@ class Reconciler:
             self.created_here.discard(fresh.metadata.uid)
             rechecked = self._with_fresh_job(snapshot, fresh)
             rechecked, changed = await self._decide_on_confirmed(rechecked)
-            return rechecked.job, changed
+            return rechecked.job, self._with_due_retries(fresh, changed)
 
         if plan.status is not None and plan.status.is_finished:
             # The job informer may not show the end yet, so the next reconcile reads the job from
