@@ -88,8 +88,8 @@ def create_children(builder: PlanBuilder, children: Children, observed: Observed
     workloads, due = replicas.missing_workloads(
         builder.job, observed, status=builder.status, now=builder.now
     )
-    if workloads and gang_step(builder, children).is_left_alone:
-        workloads = [msgspec.structs.replace(each, is_alone=True) for each in workloads]
+    if workloads and gang_step(builder, children).is_outside:
+        workloads = [msgspec.structs.replace(each, is_outside=True) for each in workloads]
     if workloads and queue_group.runs_unqueued(builder.job, children.pods):
         workloads = [msgspec.structs.replace(each, is_unqueued=True) for each in workloads]
     builder.creates.extend(workloads)

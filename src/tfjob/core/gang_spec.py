@@ -49,14 +49,14 @@ class GangSpec(msgspec.Struct, frozen=True):
         role: str,
     ) -> None:
         """Set the scheduler name, labels, annotations and fields that put a pod into the gang."""
-        self.mark_alone(spec)
+        self.mark_outside(spec)
         spec.update(self.pod_fields)
         labels.update(self.pod_labels)
         annotations.update(self.pod_annotations)
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
 
-    def mark_alone(self, spec: MutableMapping[str, Any]) -> None:
+    def mark_outside(self, spec: MutableMapping[str, Any]) -> None:
         """Set the scheduler and the priority of a pod that is scheduled outside the PodGroup."""
         if self.scheduler_name and not spec.get("schedulerName"):
             spec["schedulerName"] = self.scheduler_name

@@ -67,7 +67,7 @@ class Create(msgspec.Struct, frozen=True):
     index: int = 0
     body: Mapping[str, Any] | None = None
     rule: Rule = Rule.MISSING_REPLICA
-    is_alone: bool = False
+    is_outside: bool = False
     """The pod is created outside the PodGroup of its job."""
     is_unqueued: bool = False
     """The pod is created outside the queue's pod group of its job."""
