@@ -10,7 +10,7 @@ from tfjob.core.gang_members import Members
 from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Children, ObservedState, replica_key
+from tfjob.core.observe import Children, ObservedState, completed_replicas, replica_key
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import JobStatus
@@ -60,10 +60,7 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
 def _pods_of_completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> Sequence[Sequence[Pod]]:
     """The remaining pods, if any, of each replica that has succeeded and was not scaled down."""
     remaining: dict[tuple[str, int] | None, list[Pod]] = {
-        (replica.label, index): []
-        for replica in job.replicas
-        for index in status.of(replica.type).completed
-        if index < replica.count
+        key: [] for key in completed_replicas(job, status)
     }
     if not remaining:
         return ()
