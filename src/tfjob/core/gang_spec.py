@@ -19,6 +19,9 @@ class GangSpec(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = {}
     pod_labels: Mapping[str, str] = {}
     pod_annotations: Mapping[str, str] = {}
+    """The labels and annotations that make a pod a member of the PodGroup."""
+    other_labels: Mapping[str, str] = {}
+    """Labels of its pods that do not make a pod a member, such as the queue."""
     pod_fields: Mapping[str, Any] = {}
     """Fields of the pod's spec that override the template."""
     priority_class: str = ""
@@ -51,7 +54,7 @@ class GangSpec(msgspec.Struct, frozen=True):
         """Set the scheduler name, labels, annotations and fields that put a pod into the gang."""
         self.mark_outside(spec)
         spec.update(self.pod_fields)
-        labels.update(self.pod_labels)
+        labels.update({**self.pod_labels, **self.other_labels})
         annotations.update(self.pod_annotations)
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
