@@ -9,7 +9,7 @@ What is remembered only saves requests. Dropping them never changes a result.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -95,6 +95,12 @@ class PodConfirmer:
             pods_version=list_version,
             has_fresh_pods=True,
         )
+
+    def pods_listed_after(self, jobs: Iterable[JobObject]) -> None:
+        """The list of the cached pods began after these versions of the jobs were read."""
+        for each in jobs:
+            meta = each.metadata
+            self._remember(meta.uid, _Confirmed(meta.resource_version, ""))
 
     def status_stored(self, replaced: JobObject, version: str) -> None:
         """This process replaced `replaced` with `version`, with no other write in between."""

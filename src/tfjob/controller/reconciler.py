@@ -7,6 +7,7 @@ The reconciler has no queue and no timer: its result says when to reconcile agai
 """
 
 import logging
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -89,6 +90,10 @@ class Reconciler:
         result = await self._decide_and_act(snapshot, max_creates)
         result.errors += refused
         return result
+
+    def pods_listed_after(self, jobs: Iterable[JobObject]) -> None:
+        """The cached pods were listed after these jobs."""
+        self._pod_confirmer.pods_listed_after(jobs)
 
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""
@@ -309,10 +314,7 @@ class Reconciler:
         result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
-        if snapshot.ended_pods:
-            # They are decided on. The next reconcile sees the pods as they are.
-            self._reader.stores.ended_pods.drop(snapshot.ended_pods.values())
-            result.requeue = True
+        result.requeue = self._reader.drop_ended_pods(snapshot)
         return written, result
 
     def _record_stored(self, written: WriteResult, recorder: JobEventRecorder) -> Result:

@@ -151,6 +151,12 @@ class SnapshotReader:
             snapshot.children = msgspec.structs.replace(snapshot.children, pods=pods)
             snapshot.ended_pods = ended
 
+    def drop_ended_pods(self, snapshot: Snapshot) -> bool:
+        """Drop the ends that were decided on. If there were any, the job must be reconciled again
+        with the pods as they are."""
+        self.stores.ended_pods.drop(snapshot.ended_pods.values())
+        return bool(snapshot.ended_pods)
+
     def stray_pods(self, key: Key) -> list[ObjectMeta]:
         """Held pods that name the job of this key, but are not its children."""
         job = self.stores.jobs.get(key)
