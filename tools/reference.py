@@ -46,7 +46,8 @@ def metrics(_root: Path) -> str:
     return (
         f"{_MADE}# Metrics of the operator\n\n"
         "Served at `/metrics`, port 8080, together with the metrics of the process (`process_…`,\n"
-        "`python_…`).\n\n"
+        "`python_…`). A metric with the label `job_namespace` keeps a series for each namespace\n"
+        "in which it has counted anything since the operator started.\n\n"
         f"{_table(('metric', 'kind', 'meaning'), [_metric(each) for each in own])}"
     )
 

@@ -26,6 +26,8 @@ def test_no_history_breaks_a_law(first: int) -> None:
         pytest.param(14737, id="a scale-down during a group restart"),
         pytest.param(14739, id="an orphan is adopted while a resumption is stored"),
         pytest.param(14975, id="a success that another leader stored before the first create"),
+        pytest.param(34370, id="a success that is drained while its job is reconciled"),
+        pytest.param(67305, id="a watch of pods that is silent during a group restart"),
     ],
 )
 def test_a_rare_history_breaks_no_law(seed: int) -> None:

@@ -142,8 +142,10 @@ class ControllerHarness:
     async def _fill(self, store: Store[Any], path: str, kind: type[Any]) -> None:
         for known in store:
             store.remove((known.metadata.namespace, known.metadata.name))
-        for item in (await self.server.ask("GET", path))["items"]:
+        listed = await self.server.ask("GET", path)
+        for item in listed["items"]:
             store.put(decoded(item, kind))
+        store.version = listed["metadata"]["resourceVersion"]
 
     async def snapshot(self) -> Snapshot:
         """Update the caches, and read the job's snapshot."""

@@ -2,52 +2,20 @@
 
 Lists, resumed watches and 410 Gone are handled in `watch.py`. Only the watch updates the store; the
 operator's own writes arrive like those of any other client. Listeners get the old and the new
-object. Resource versions are opaque by contract but whole numbers in practice: numbers are compared
-by value, other versions only for equality.
+object.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tfjob.client.interning import Interner
+from tfjob.client.resource_version import is_older, reaches
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, HasMetadata, Key, Replaced, key_of
 
 T = TypeVar("T", bound=HasMetadata)
-_MAX_DIGITS: Final = 20
-"""Enough for a 64-bit number."""
-
-
-def number(version: str) -> int | None:
-    """The version as a number; None if it is not one."""
-    is_number = version.isascii() and version.isdigit() and len(version) <= _MAX_DIGITS
-    return int(version) if is_number else None
-
-
-def is_older(version: str, than: str) -> bool:
-    """Whether a version is known to be older than another one."""
-    ours, theirs = number(version), number(than)
-    return ours is not None and theirs is not None and ours < theirs
-
-
-class Progress:
-    """The last version seen of a collection."""
-
-    def __init__(self) -> None:
-        self.version = ""
-
-    def advance(self, version: str) -> None:
-        """Record that everything up to this version has been seen."""
-        self.version = version
-
-    def reaches(self, version: str) -> bool:
-        """Whether this version has been seen."""
-        seen, wanted = number(self.version), number(version)
-        if seen is None or wanted is None:
-            return self.version == version
-        return seen >= wanted
 
 
 class EventSource(Protocol[T]):
@@ -68,7 +36,6 @@ class Informer(Generic[T]):
     ) -> None:
         self._source = source
         self._on_change = on_change
-        self._progress = Progress()
         self._interner = Interner()
         self.store = store
         self.has_synced = asyncio.Event()
@@ -84,7 +51,7 @@ class Informer(Generic[T]):
         stored = self.store.get(key)
         if stored is not None and stored.metadata.resource_version == version:
             return True
-        return self._progress.reaches(version)
+        return reaches(self.store.version, version)
 
     def _apply(self, event: Event[T]) -> None:
         match event:
@@ -94,7 +61,7 @@ class Informer(Generic[T]):
                 self._put(event.object)
             case Deleted():
                 self._remove(event)
-        self._progress.advance(event.version)
+        self.store.version = event.version
         if isinstance(event, Replaced):
             self.has_synced.set()
 

@@ -42,6 +42,8 @@ class Store(Generic[T]):
     ) -> None:
         self._label = label
         self._picks = picks
+        self.version = ""
+        """The resource version up to which the store has every change."""
         self._objects: dict[Key, T] = {}
         self._by_owner = _Index[T]()
         self._by_label = _Index[T]()

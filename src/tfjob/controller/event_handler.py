@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tfjob.client.watch_codec import HasMetadata, Key, key_of
 from tfjob.client.workqueue import Priority
+from tfjob.controller import predicates
 from tfjob.controller.held_pods import is_held
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Change, Pacer
@@ -36,6 +37,8 @@ class EventHandler:
         job = old or new
         if job is not None:
             key = (job.metadata.namespace, job.metadata.name)
+            if new is None:
+                self._stores.ended_pods.forget_job(job.metadata)
             yield from self._requests(Change(key, old, new))
 
     def child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> Iterator[Request]:
@@ -47,6 +50,8 @@ class EventHandler:
             return
         meta = child.metadata
         self._track_held(old, new)
+        if predicates.was_disturbed_after_end(old, new) and self._is_owner_known(old):
+            self._stores.ended_pods.keep(old)
         siblings = partial(self._stores.pods.owned_by, meta.namespace, meta.controller_uid or "")
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
             if self._stores.jobs.get(key) is not None or self._stores.held_pods.of(key):
@@ -57,6 +62,11 @@ class EventHandler:
         if isinstance(child, Pod) and any(each and is_held(each.metadata) for each in (old, new)):
             is_kept = new is not None and is_held(new.metadata)
             held.put(key_of(child.metadata), self._jobs_of(child) if is_kept else ())
+
+    def _is_owner_known(self, item: HasMetadata) -> bool:
+        """Whether the controller of the child is a job that exists."""
+        jobs = map(self._stores.jobs.get, _owners(item, self._dialect.kind))
+        return any(job and job.metadata.uid == item.metadata.controller_uid for job in jobs)
 
     def _requests(self, change: Change) -> Iterator[Request]:
         schedule = self._pacer.schedule_for(change)

@@ -9,7 +9,7 @@ off, nothing is deferred.
 
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -129,29 +129,23 @@ class _Turns:
 
     def seconds_until(self, key: Key, *, now: float) -> float:
         """Seconds until the turn; 0 if it is now, which uses it up."""
-        told = self._line.get(key)
-        if told is not None and now < told and not self._is_too_late(told):
-            return told - now
         turn = self._next + self._in_front_of(key, now=now) * self._pause
-        if told is None:
+        if key not in self._line:
+            # Turns that nobody used are lost.
             turn = max(turn, now)
         if turn > now:
             self._line[key] = turn
             return turn - now
-        self._line.pop(key, None)
+        self.leave(key)
         # A turn is used a moment after it has come. The next ones keep their times, except that
         # turns that have passed do not add up.
         self._next = max(turn + self._pause, now)
         return 0.0
 
-    def _is_too_late(self, turn: float) -> bool:
-        """Whether all who wait have had their turns by then: some in front have left."""
-        return turn > self._next + (len(self._line) - 0.5) * self._pause
-
     def _in_front_of(self, key: Key, *, now: float) -> int:
         """How many wait in front, without those who did not come when they were told to."""
-        place = list(self._line).index(key) if key in self._line else len(self._line)
-        return sum(turn > now - ABSENT_AFTER for turn in islice(self._line.values(), place))
+        ahead = takewhile(lambda each: each[0] != key, self._line.items())
+        return sum(told > now - ABSENT_AFTER for _, told in ahead)
 
     def leave(self, key: Key) -> None:
         self._line.pop(key, None)
@@ -329,9 +323,7 @@ def _is_deferrable(job: Job, plan: Plan) -> bool:
         return False
     if plan.events or plan.replaced or job.policy.deadline is not None:
         return False
-    if before.start_time != after.start_time or (
-        _is_fully_running(job, after) and not _is_fully_running(job, before)
-    ):
+    if _is_fully_running(job, after) and not _is_fully_running(job, before):
         return False
     return _without_routine(before) == _without_routine(after)
 
@@ -342,14 +334,15 @@ def _is_fully_running(job: Job, status: JobStatus) -> bool:
     return status.is_true(ConditionType.RUNNING) and active == job.total
 
 
-def _without_routine(status: JobStatus) -> tuple[object, ...]:
-    conditions = [each for each in status.conditions if each.type not in _ROUTINE]
+def _without_routine(status: JobStatus) -> JobStatus:
+    """The status without what may be stored later."""
+    conditions = tuple(each for each in status.conditions if each.type not in _ROUTINE)
     replicas = {
         kind: counts
         for kind, each in status.replicas.items()
         if (counts := msgspec.structs.replace(each, active=0, selector="")) != _NO_COUNTS
     }
-    return conditions, replicas, status.completion_time, status.last_reconcile_time
+    return msgspec.structs.replace(status, conditions=conditions, replicas=replicas, diagnosis=None)
 
 
 def _has_pending(change: Change) -> bool:

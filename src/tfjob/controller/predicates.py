@@ -3,11 +3,12 @@
 They say what happened. The pacer decides when to act on it.
 """
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
 from tfjob.client.watch_codec import HasMetadata
+from tfjob.core.pod_state import has_ended_undisturbed
 from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Phase, Pod
 
@@ -37,6 +38,13 @@ def gave_up_node(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     if not isinstance(old, Pod) or not old.spec.node_name or old.phase not in _ALIVE:
         return False
     return not isinstance(new, Pod) or new.phase not in _ALIVE
+
+
+def was_disturbed_after_end(old: HasMetadata | None, new: HasMetadata | None) -> TypeGuard[Pod]:
+    """Whether a pod that had ended has now been deleted or marked as disrupted."""
+    if not isinstance(old, Pod) or not has_ended_undisturbed(old):
+        return False
+    return not isinstance(new, Pod) or not has_ended_undisturbed(new)
 
 
 def was_created(old: HasMetadata | None, new: HasMetadata | None) -> bool:

@@ -77,6 +77,8 @@ class Reconciler:
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Result(is_gone=True)
+        since = self._pod_confirmer.last_list(snapshot.stored.metadata.uid)
+        self._reader.show_ended_pods(snapshot, since=since)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
         if snapshot.children.pods:
@@ -91,8 +93,7 @@ class Reconciler:
 
     def pods_listed_after(self, jobs: Iterable[JobObject]) -> None:
         """The cached pods were listed after these jobs."""
-        for each in jobs:
-            self._pod_confirmer.pods_listed_after(each)
+        self._pod_confirmer.pods_listed_after(jobs)
 
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""
@@ -197,7 +198,7 @@ class Reconciler:
         run and been cleaned up after the job finished, and pods of a suspended job may belong to a
         run that another leader has resumed. The job informer has not seen either yet.
         """
-        if not _deletes_suspended(plan) and self._is_untouched(snapshot.stored):
+        if not _deletes_suspended(plan) and self._is_untouched(snapshot):
             return snapshot, plan
         fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
@@ -207,10 +208,10 @@ class Reconciler:
         rechecked, plan = await self._decide_on_confirmed(self._with_fresh_job(snapshot, fresh))
         return rechecked, msgspec.structs.replace(plan, deletes_job=False)
 
-    def _is_untouched(self, stored: JobObject) -> bool:
+    def _is_untouched(self, snapshot: Snapshot) -> bool:
         """Whether this process alone has followed the job, and it has had no pods yet."""
-        is_new = self.created_here.take(stored.metadata.uid)
-        return is_new and self._pod_confirmer.is_known(stored)
+        is_new = self.created_here.take(snapshot.stored.metadata.uid)
+        return is_new and self._pod_confirmer.is_known(snapshot)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
@@ -218,7 +219,7 @@ class Reconciler:
 
     async def _apply(self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder) -> Result:
         """Write children, then status, unless the plan asks for the status first."""
-        plan = self._pacer.with_due_retries(snapshot.stored, plan, now=self._now())
+        plan = self._with_due_retries(snapshot.stored, plan)
         if plan.writes_status_first:
             written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:
@@ -237,6 +238,12 @@ class Reconciler:
         result.add(report)
         return result
 
+    def _with_due_retries(self, stored: JobObject, plan: Plan) -> Plan:
+        """The plan without a touch whose turn has not come. A deleted job takes no turn."""
+        if not self._still_exists(stored):
+            return plan
+        return self._pacer.with_due_retries(stored, plan, now=self._now())
+
     def _status_delay(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
         """Seconds until the status is reconsidered; None if it is written now."""
         if report.errors or not self._still_exists(snapshot.stored):
@@ -244,9 +251,9 @@ class Reconciler:
         return self._pacer.defer_status(snapshot.stored, snapshot.job, plan)
 
     async def _decide_on_confirmed(self, snapshot: Snapshot) -> tuple[Snapshot, Plan]:
-        """Decide. A decision about pods is made on pods that are not older than the job."""
+        """Decide, on pods that are not older than the job if the decision depends on that."""
         plan = self._decide(snapshot)
-        if not plan.writes_status_first or not self._pod_confirmer.is_due(snapshot):
+        if not plan.needs_fresh_pods or not self._pod_confirmer.is_due(snapshot):
             return snapshot, plan
         confirmed = await self._pod_confirmer.confirm(snapshot)
         return confirmed, self._decide(confirmed)
@@ -281,7 +288,7 @@ class Reconciler:
             self.created_here.discard(fresh.metadata.uid)
             rechecked = self._with_fresh_job(snapshot, fresh)
             rechecked, changed = await self._decide_on_confirmed(rechecked)
-            return rechecked.job, changed
+            return rechecked.job, self._with_due_retries(fresh, changed)
 
         if plan.status is not None and plan.status.is_finished:
             # The job informer may not show the end yet, so the next reconcile reads the job from
@@ -307,6 +314,7 @@ class Reconciler:
         result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
+        result.requeue = self._reader.drop_ended_pods(snapshot)
         return written, result
 
     def _record_stored(self, written: WriteResult, recorder: JobEventRecorder) -> Result:

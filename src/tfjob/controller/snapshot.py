@@ -17,6 +17,7 @@ from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.decoded_jobs import DecodedJobs
+from tfjob.controller.ended_pods import EndedPods
 from tfjob.controller.held_pods import HeldPods, is_stray, removable_finalizers
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.core import stuck_pods
@@ -67,6 +68,7 @@ class Stores(msgspec.Struct):
     pod_groups: Store[PodGroup] | None = None
     companions: Mapping[str, Store[CompanionObject]] = {}
     held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
+    ended_pods: EndedPods = msgspec.field(default_factory=EndedPods)
     room_since: datetime | None = None
     """When a pod was last seen to free its node."""
 
@@ -79,8 +81,12 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    pods_version: str = ""
+    """The resource version up to which the pods have every change."""
     has_fresh_pods: bool = False
     """The pods were listed from the server, not read from the cache."""
+    ended_pods: Mapping[str, Pod] = {}
+    """By UID, the pods shown as they ended, although they have been deleted or disrupted since."""
 
 
 class Clock(Protocol):
@@ -121,6 +127,7 @@ class SnapshotReader:
             snapshot.children = self._children_of_invalid(job.owner)
             return snapshot
         batch_jobs = self._batch_jobs(job.owner)
+        snapshot.pods_version = self.stores.pods.version
         pods, claimable_pods = self._pods(job, batch_jobs)
         services, claimable_services = self._claimed(job, self.stores.services)
         snapshot.to_claim = [
@@ -131,6 +138,24 @@ class SnapshotReader:
             job, Children(pods=pods, jobs=batch_jobs, services=services)
         )
         return snapshot
+
+    def show_ended_pods(self, snapshot: Snapshot, *, since: str) -> None:
+        """Show pods as they ended that have been deleted or disrupted since, until they are decided
+        on. Those of the list with the version `since`, and older ones, are."""
+        if isinstance(snapshot.job, InvalidJob):
+            return
+        ended = self.stores.ended_pods.undecided(snapshot.job, self.stores.pods, since=since)
+        if ended:
+            others = [pod for pod in snapshot.children.pods if pod.metadata.uid not in ended]
+            pods = [*ended.values(), *others]
+            snapshot.children = msgspec.structs.replace(snapshot.children, pods=pods)
+            snapshot.ended_pods = ended
+
+    def drop_ended_pods(self, snapshot: Snapshot) -> bool:
+        """Drop the ends that were decided on. If there were any, the job must be reconciled again
+        with the pods as they are."""
+        self.stores.ended_pods.drop(snapshot.ended_pods.values())
+        return bool(snapshot.ended_pods)
 
     def stray_pods(self, key: Key) -> list[ObjectMeta]:
         """Held pods that name the job of this key, but are not its children."""
@@ -157,6 +182,8 @@ class SnapshotReader:
         """Whether `fingerprint` changes whenever an input of the decision changes."""
         job, dialect = snapshot.job, self._dialect
         if isinstance(job, InvalidJob) or dialect.shows_children or snapshot.to_claim:
+            return False
+        if snapshot.has_fresh_pods or snapshot.ended_pods:
             return False
         if job.workload is not Workload.POD or job.gang or job.companions:
             return False

@@ -35,13 +35,18 @@ class ManifestBuilder:
         if create.kind == ChildKind.JOB:
             return self.batch_job(replica, create.index)
         return self.pod(
-            replica, create.index, is_alone=create.is_alone, is_unqueued=create.is_unqueued
+            replica, create.index, is_outside=create.is_outside, is_unqueued=create.is_unqueued
         )
 
     def pod(
-        self, replica: ReplicaType, index: int, *, is_alone: bool = False, is_unqueued: bool = False
+        self,
+        replica: ReplicaType,
+        index: int,
+        *,
+        is_outside: bool = False,
+        is_unqueued: bool = False,
     ) -> dict[str, Any]:
-        template = self._template(replica, index, is_alone=is_alone, is_unqueued=is_unqueued)
+        template = self._template(replica, index, is_outside=is_outside, is_unqueued=is_unqueued)
         metadata = {"name": replica.name(index), **template["metadata"]}
         metadata["ownerReferences"] = self._owners
         finalizers = self._finalizers(replica, index, metadata.pop("finalizers", ()))
@@ -84,15 +89,20 @@ class ManifestBuilder:
         }
 
     def _template(
-        self, replica: ReplicaType, index: int, *, is_alone: bool = False, is_unqueued: bool = False
+        self,
+        replica: ReplicaType,
+        index: int,
+        *,
+        is_outside: bool = False,
+        is_unqueued: bool = False,
     ) -> dict[str, Any]:
         given: Mapping[str, Any] = replica.template.get("metadata") or {}
         labels = self._pod_labels(replica, index, given.get("labels") or {})
         annotations = dict(given.get("annotations") or {})
         spec = self._spec(replica, index)
         gang = self._job.gang
-        if gang is not None and is_alone:
-            gang.mark_alone(spec)
+        if gang is not None and is_outside:
+            gang.mark_outside(spec)
         elif gang is not None:
             gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
         if self._job.queue is not None and not is_unqueued:

@@ -9,7 +9,7 @@ from tfjob.core import gang_retry, pod_group, queue_group, replicas, scale_down
 from tfjob.core.gang_members import Members
 from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Children, ObservedState, replica_key
+from tfjob.core.observe import Children, ObservedState, completed_replicas, replica_key
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.pod_group import GangStep
@@ -60,10 +60,7 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
 def _pods_of_completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> Sequence[Sequence[Pod]]:
     """The remaining pods, if any, of each replica that has succeeded and was not scaled down."""
     remaining: dict[tuple[str, int] | None, list[Pod]] = {
-        (replica.label, index): []
-        for replica in job.replicas
-        for index in status.of(replica.type).completed
-        if index < replica.count
+        key: [] for key in completed_replicas(job, status)
     }
     if not remaining:
         return ()
@@ -88,8 +85,8 @@ def create_children(builder: PlanBuilder, children: Children, observed: Observed
     workloads, due = replicas.missing_workloads(
         builder.job, observed, status=builder.status, now=builder.now
     )
-    if workloads and gang_step(builder, children).is_left_alone:
-        workloads = [msgspec.structs.replace(each, is_alone=True) for each in workloads]
+    if workloads and gang_step(builder, children).is_outside:
+        workloads = [msgspec.structs.replace(each, is_outside=True) for each in workloads]
     if workloads and queue_group.runs_unqueued(builder.job, children.pods):
         workloads = [msgspec.structs.replace(each, is_unqueued=True) for each in workloads]
     builder.creates.extend(workloads)

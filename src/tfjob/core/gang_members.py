@@ -73,22 +73,23 @@ class Members(msgspec.Struct, frozen=True):
 
 
 def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
-    """The minimum number of members to set in the PodGroup."""
+    """The minimum number of members to set in the PodGroup; `stored` is the present one."""
     wanted = gang.min_member
     if not members.has_started:
         ended = members.ended(gang)
         return min(wanted, max(1, members.total - ended)) if ended else wanted
     placed = members.placed(gang)
-    if stored is not None and stored < wanted and placed < wanted:
-        wanted = stored
-    if placed < wanted:
-        wanted = min(wanted, _attainable(gang, members))
-    return wanted
+    if placed < wanted and stored is not None:
+        # A larger size is set once the new members are placed.
+        wanted = min(wanted, stored)
+    return wanted if placed >= wanted else min(wanted, _attainable(gang, members))
 
 
-def is_left_alone(gang: GangSpec, stored: int | None, members: Members) -> bool:
-    """Whether a new pod must be created outside the PodGroup, because that cannot be changed and
-    requires more members than there can be. In a running gang, a pod need not wait for others."""
+def is_unattainable(gang: GangSpec, stored: int | None, members: Members) -> bool:
+    """Whether a running PodGroup that cannot be changed requires more members than there can be.
+
+    A pod that is created now would wait for ever in it.
+    """
     if gang.is_resizable or stored is None or not members.has_started:
         return False
     return stored > _attainable(gang, members)

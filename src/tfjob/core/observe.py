@@ -14,7 +14,7 @@ import msgspec
 from tfjob.core import batch_job, pod_state
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, Workload
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
+from tfjob.core.status import ConditionType, JobStatus, RecordCause, ReplicaStatus
 from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
 from tfjob.k8s.event import PodEvent
 from tfjob.k8s.meta import ObjectMeta
@@ -302,6 +302,16 @@ def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
     if kind is None or not (index.isascii() and index.isdigit()) or len(index) > 9:
         return None
     return kind, int(index)
+
+
+def completed_replicas(job: Job, status: JobStatus) -> set[tuple[str, int]]:
+    """The (type label, index) of each replica that has succeeded and was not scaled down."""
+    return {
+        (replica.label, index)
+        for replica in job.replicas
+        for index in status.of(replica.type).completed
+        if index < replica.count
+    }
 
 
 def _batch_jobs(

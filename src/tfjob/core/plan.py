@@ -67,10 +67,12 @@ class Create(msgspec.Struct, frozen=True):
     index: int = 0
     body: Mapping[str, Any] | None = None
     rule: Rule = Rule.MISSING_REPLICA
-    is_alone: bool = False
+    is_outside: bool = False
     """The pod is created outside the PodGroup of its job."""
     is_unqueued: bool = False
     """The pod is created outside the queue's pod group of its job."""
+    incident: str = ""
+    """The pod is created in a restart of its group, whose old pods must be gone."""
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -135,6 +137,12 @@ class Plan(msgspec.Struct, frozen=True):
     def has_effects(self) -> bool:
         """The plan changes children or deletes the job."""
         return self.changes_children or self.deletes_job
+
+    @property
+    def needs_fresh_pods(self) -> bool:
+        """The plan is wrong if its pods are older than the job's status: it stores a decision about
+        them, or creates a group that must not meet its old pods."""
+        return self.writes_status_first or any(each.incident for each in self.creates)
 
     @property
     def is_empty(self) -> bool:

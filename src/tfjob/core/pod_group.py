@@ -28,7 +28,7 @@ class GangStep(msgspec.Struct, frozen=True):
     """The PodGroup is recreated: deleted now, and created again once it is gone."""
     removed: Sequence[ObjectMeta] = ()
     """Pods of the old PodGroup that have no node yet, to be deleted with it."""
-    is_left_alone: bool = False
+    is_outside: bool = False
     """Pods created now are outside the PodGroup."""
 
 
@@ -74,7 +74,7 @@ def _fixed_step(
     if stored == size or members.has_started:
         return GangStep(
             may_create_pods=_is_admitted(gang, existing, members),
-            is_left_alone=gang_members.is_left_alone(gang, stored, members),
+            is_outside=gang_members.is_unattainable(gang, stored, members),
         )
     removed = [pod.metadata for pod in members.unplaced if not pod.metadata.is_terminating]
     is_new = not existing.metadata.is_terminating

@@ -33,6 +33,13 @@ def has_ended(pod: Pod, *, policy: str = "") -> bool:
     return all(_has_ended_for_good(each, policy) for each in statuses)
 
 
+def has_ended_undisturbed(pod: Pod) -> bool:
+    """Whether the replica of the pod has ended, and nobody has deleted or disrupted the pod."""
+    if pod.metadata.is_terminating or replica_phase(pod, policy="") not in _ENDED:
+        return False
+    return not is_evicted(pod)
+
+
 def replica_phase(pod: Pod, *, policy: str) -> Phase:
     """The phase of the replica: that of its pod, unless the training container has ended for good.
 

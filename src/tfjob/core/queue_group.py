@@ -14,7 +14,7 @@ import msgspec
 from tfjob.core import scale_down
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, replica_key
+from tfjob.core.observe import Children, completed_replicas, replica_key
 from tfjob.core.plan import ChildKind, FinalizerRemoval, Plan, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.pod_state import has_ended
@@ -72,11 +72,7 @@ def _completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> AbstractSet[
 
     The queue counts them while they exist, and would wait for replacements if they were gone.
     """
-    done = {
-        (replica.label, index)
-        for replica in job.replicas
-        for index in status.of(replica.type).completed
-    }
+    done = completed_replicas(job, status)
     return {
         pod.metadata.uid
         for pod in pods
@@ -89,7 +85,7 @@ def _is_thin(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
 
     The queue forgets a group without pods, and with it whether and when to admit the group again.
     """
-    completed = sum(len(each.completed) for each in status.replicas.values())
+    completed = len(completed_replicas(job, status))
     alive = sum(not meta.is_terminating for meta in metas)
     return alive < job.total - completed - 1
 

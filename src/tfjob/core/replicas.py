@@ -12,7 +12,7 @@ from tfjob.core import group_restart, restart_policy
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, Create, Rule, Update
-from tfjob.core.status import JobStatus, RecordCause, ReplicaStatus
+from tfjob.core.status import JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.child_types import CompanionObject
 
 
@@ -50,13 +50,15 @@ def missing_workloads(
             if moment is not None:
                 delayed.append(moment)
                 continue
+            last = stored.record_of(instance.index)
             creates.append(
                 Create(
                     kind=kind,
                     name=instance.name,
                     type=replica.type,
                     index=instance.index,
-                    rule=_rule(stored, instance.index),
+                    rule=_rule(last),
+                    incident="" if last is None else last.incident,
                 )
             )
     return creates, min(delayed, default=None)
@@ -91,9 +93,8 @@ def changed_companions(job: Job, children: Children) -> list[Update]:
     return updates
 
 
-def _rule(stored: ReplicaStatus, index: int) -> Rule:
+def _rule(last: PodRecord | None) -> Rule:
     """Why a pod is created: to replace the replica's last pod, or because it never had one."""
-    last = stored.record_of(index) if stored.records else None
     if last is None or not last.is_restart:
         return Rule.MISSING_REPLICA
     if last.cause is RecordCause.CONSEQUENCE:

@@ -4,6 +4,8 @@ Without it, a pod that ends and is deleted while no operator runs leaves no trac
 removed as soon as the result is stored or no longer matters, so that no deletion waits for long.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tfjob.core.invalid_job import InvalidJob
@@ -39,20 +41,33 @@ def _removal(pod: Pod) -> FinalizerRemoval:
     return FinalizerRemoval(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
 
 
+def pods_without_result(job: Job, pods: Sequence[Pod]) -> list[Pod]:
+    """The pods of replicas whose result is not stored yet and still matters."""
+    found = _without_result(job, Children(pods=pods), status=job.status)
+    return [each.pod for each in found if each.pod is not None]
+
+
 def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[str]:
-    """UIDs of the pods whose result is not stored yet."""
-    is_over = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    if job.is_ignored or is_over or not job.semantics.holds_decisive_pods:
+    """UIDs of the decisive pods whose result is not stored yet."""
+    if not job.semantics.holds_decisive_pods:
         return frozenset()
-    observed = observe(msgspec.structs.replace(job, status=status), children)
     criterion = job.semantics.success_criterion
     return frozenset(
         each.pod.metadata.uid
-        for each in observed.all_instances()
-        if each.pod is not None
-        and criterion.includes(each.replica.type, each.index)
-        and _is_awaited(each, each.pod, status=status)
+        for each in _without_result(job, children, status=status)
+        if each.pod is not None and criterion.includes(each.replica.type, each.index)
     )
+
+
+def _without_result(job: Job, children: Children, *, status: JobStatus) -> list[ReplicaInstance]:
+    if job.is_ignored or status.is_finished or status.is_true(ConditionType.SUSPENDED):
+        return []
+    observed = observe(msgspec.structs.replace(job, status=status), children)
+    return [
+        each
+        for each in observed.all_instances()
+        if each.pod is not None and _is_awaited(each, each.pod, status=status)
+    ]
 
 
 def _is_awaited(instance: ReplicaInstance, pod: Pod, *, status: JobStatus) -> bool:

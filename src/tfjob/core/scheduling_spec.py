@@ -25,6 +25,9 @@ class GangSpec(msgspec.Struct, frozen=True):
     fields: Mapping[str, Any] = {}
     pod_labels: Mapping[str, str] = {}
     pod_annotations: Mapping[str, str] = {}
+    """The labels and annotations that make a pod a member of the PodGroup."""
+    other_labels: Mapping[str, str] = {}
+    """Labels of its pods that do not make a pod a member, such as the queue."""
     pod_fields: Mapping[str, Any] = {}
     """Fields of the pod's spec that override the template."""
     priority_class: str = ""
@@ -55,14 +58,14 @@ class GangSpec(msgspec.Struct, frozen=True):
         role: str,
     ) -> None:
         """Set the scheduler name, labels, annotations and fields that put a pod into the gang."""
-        self.mark_alone(spec)
+        self.mark_outside(spec)
         spec.update(self.pod_fields)
-        labels.update(self.pod_labels)
+        labels.update({**self.pod_labels, **self.other_labels})
         annotations.update(self.pod_annotations)
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
 
-    def mark_alone(self, spec: MutableMapping[str, Any]) -> None:
+    def mark_outside(self, spec: MutableMapping[str, Any]) -> None:
         """Set the scheduler and the priority of a pod that is scheduled outside the PodGroup."""
         if self.scheduler_name and not spec.get("schedulerName"):
             spec["schedulerName"] = self.scheduler_name

@@ -12,7 +12,7 @@ from tfjob.client.store import Store
 from tfjob.controller import child_writer, controller_refs, reconciler, snapshot
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import SettledState
-from tfjob.controller.pod_confirmation import PodConfirmer
+from tfjob.controller.pod_confirmation import PodConfirmer, _Confirmed
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.controller.worker import Worker
@@ -139,7 +139,7 @@ def _trusting_after_a_look(before: Callable[..., Any]) -> Callable[..., Any]:
     async def confirm(self: PodConfirmer, found: Any) -> Any:
         fresh = await before(self, found)
         meta = found.stored.metadata
-        self._versions[meta.uid] = meta.resource_version
+        self._remember(meta.uid, _Confirmed(meta.resource_version, ""))
         return fresh
 
     return confirm

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import settle
-from tfjob.client.informer import Informer, Progress, is_older, number
+from tfjob.client.informer import Informer
+from tfjob.client.resource_version import is_older, number, reaches
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, Progressed, Replaced
 from tfjob.k8s.meta import ObjectMeta
@@ -190,21 +191,21 @@ def test_only_numbers_can_be_older(version: str, than: str, older: bool) -> None
     assert is_older(version, than) is older
 
 
-def test_older_versions_count_as_seen() -> None:
-    progress = Progress()
-    assert not progress.reaches("1")
-    progress.advance("10")
-    assert progress.reaches("9")
-    assert progress.reaches("10")
-    assert not progress.reaches("11")
-
-
-def test_versions_that_are_not_numbers_are_compared_for_equality() -> None:
-    progress = Progress()
-    progress.advance("v-c")
-    assert not progress.reaches("v-b")
-    progress.advance("v-b")
-    assert progress.reaches("v-b")
+@pytest.mark.parametrize(
+    ("seen", "wanted", "expected"),
+    [
+        ("10", "9", True),
+        ("10", "10", True),
+        ("10", "11", False),
+        ("", "1", False),
+        ("v-c", "v-b", False),
+        ("v-b", "v-b", True),
+    ],
+)
+def test_older_numbers_count_as_seen_and_other_versions_if_they_are_equal(
+    seen: str, wanted: str, expected: bool
+) -> None:
+    assert reaches(seen, wanted) is expected
 
 
 @given(text=st.text(max_size=10))

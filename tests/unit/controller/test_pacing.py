@@ -32,7 +32,7 @@ from tfjob.controller.pacing import (
 )
 from tfjob.core.job import Job
 from tfjob.core.plan import EventType, JobEvent, Plan
-from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.core.status import Condition, ConditionType, JobStatus, Limit, ReplicaStatus
 from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Pod, PodSpec
 
@@ -136,6 +136,8 @@ def test_first_condition_never_waits() -> None:
         status(1, completion_time=NOW),
         status(1, last_reconcile_time=NOW),
         status(1, start_time=None),
+        status(1, limit_reached=Limit.DEADLINE),
+        status(1, training_completed=NOW),
     ],
     ids=[
         "all run",
@@ -147,6 +149,8 @@ def test_first_condition_never_waits() -> None:
         "an end",
         "a sign of life",
         "a start",
+        "a limit",
+        "a trained model",
     ],
 )
 def test_status_that_users_wait_for_is_stored_immediately(after: JobStatus) -> None:

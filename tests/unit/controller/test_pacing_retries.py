@@ -111,6 +111,15 @@ def test_a_job_moves_up_when_jobs_in_front_of_it_are_deleted() -> None:
     assert world.touches("j99").requeue_at == after(PAUSE)
 
 
+def test_a_job_moves_up_when_jobs_in_front_of_it_do_not_come() -> None:
+    world = World()
+    world.fill(100)
+    world.time += 5
+    turn = world.touches("j99").requeue_at
+    assert turn is not None
+    assert after(0) < turn < after(1)
+
+
 def test_a_job_that_no_longer_needs_a_touch_gives_up_its_turn() -> None:
     world = World()
     world.fill(3)

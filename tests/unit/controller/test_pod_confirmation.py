@@ -8,11 +8,17 @@ import msgspec
 import pytest
 
 from tests.support.controller_harness import FAKE_JOB, KEY, ControllerHarness, controller_harness
-from tests.support.local_apiserver.in_memory import CORE
+from tests.support.local_apiserver.in_memory import CORE, JOBS
+from tests.support.tfjobs import tfjob
 from tfjob.client.errors import ApiError, Transient
+from tfjob.client.store import Store
 from tfjob.client.watch_codec import Page
 from tfjob.controller.pod_confirmation import PodConfirmer
+from tfjob.core.job import Job
+from tfjob.core.observe import Children
+from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.k8s.pod import Pod
 
 LISTED = f"{CORE}/pods"
 
@@ -43,12 +49,18 @@ async def annotate(harness: ControllerHarness) -> None:
 
 async def see_job(harness: ControllerHarness) -> None:
     """Let the cache of jobs catch up, and leave that of pods as it is."""
-    pods = list(harness.stores.pods)
+    cache = harness.stores.pods
+    pods, version = list(cache), cache.version
     await harness.look()
-    for known in harness.stores.pods:
-        harness.stores.pods.remove((known.metadata.namespace, known.metadata.name))
+    clear(cache)
     for each in pods:
-        harness.stores.pods.put(each)
+        cache.put(each)
+    cache.version = version
+
+
+def clear(cache: Store[Pod]) -> None:
+    for known in cache:
+        cache.remove((known.metadata.namespace, known.metadata.name))
 
 
 async def running(harness: ControllerHarness) -> None:
@@ -129,7 +141,7 @@ async def test_job_that_this_process_alone_has_written_costs_no_list(
         assert lists == []
 
 
-async def test_one_list_is_enough_once_it_shows_what_the_cache_shows(
+async def test_one_list_is_enough_once_the_cache_has_reached_it(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -143,6 +155,64 @@ async def test_one_list_is_enough_once_it_shows_what_the_cache_shows(
         await harness.one_pass()
         assert await restarts(harness) == 2
         assert len(lists) == 1
+
+
+async def test_cache_that_shows_the_same_pods_as_the_list_may_still_be_older(
+    controller: Opened[ControllerHarness],
+) -> None:
+    """A pod that lived and was deleted in between is in neither, and the cache will show it."""
+    async with controller as harness:
+        await running(harness)
+        await annotate(harness)
+        found, confirmer = await harness.snapshot(), harness.statuses.pod_confirmer
+        late = msgspec.structs.replace(found, pods_version="1")
+        confirmed = await confirmer.confirm(late)
+        assert confirmed.children.pods == late.children.pods
+        assert confirmer.is_due(late)
+        assert not confirmer.is_due(confirmed)
+        assert not confirmer.is_due(found)
+
+
+async def test_pods_are_no_newer_than_when_they_were_read(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        await harness.look()
+        read_rest, version = harness.reader._children, harness.stores.pods.version
+
+        async def meanwhile(job: Job, found: Children) -> Children:
+            harness.stores.pods.version = "999"
+            return await read_rest(job, found)
+
+        harness.reader._children = meanwhile  # type: ignore[method-assign]  # a test's own door
+        found = await harness.reader.read(KEY)
+        assert found is not None
+        assert found.pods_version == version != "999"
+
+
+async def test_group_is_not_created_beside_an_old_pod_that_a_late_cache_lacks(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        job = tfjob("C1 W1", restart="ExitCode")
+        job["metadata"]["annotations"] = {RECOVERY: "Group"}
+        await harness.server.make(JOBS, job)
+        await harness.one_pass()
+        for name in ("j-chief-0", "j-worker-0"):
+            await harness.kubelet.run(name)
+        await harness.one_pass()
+        await harness.end_pod("j-worker-0", 137)
+        await harness.one_pass()
+        assert await harness.server.names("pods") == ["j-chief-0"]
+        await annotate(harness)
+        clear(harness.stores.pods)
+        await see_job(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == ["j-chief-0"]
+        await harness.kubelet.finish_deletion("j-chief-0")
+        await harness.one_pass()
+        assert await harness.server.names("pods") == ["j-chief-0", "j-worker-0"]
 
 
 async def test_process_that_has_lost_the_lead_looks_again(

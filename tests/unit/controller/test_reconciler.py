@@ -159,6 +159,7 @@ async def test_failed_pod_is_replaced_and_counted_once(
         assert await harness.server.names("pods") == ["j-worker-0"]
         restarted = "training_operator_jobs_restarted_total"
         assert harness.counted(restarted, job_namespace="default", framework="tensorflow") == 1
+        assert harness.counted("tfjob_pods_replaced_total", job_namespace="default") == 1
         assert harness.counted("deleted_pods_total") == 1
 
 

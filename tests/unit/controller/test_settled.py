@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import a_pod
@@ -179,15 +180,21 @@ async def test_every_reconcile_decides_when_pacing_is_off(
         assert watched.decisions == 2
 
 
-async def test_job_with_a_terminating_pod_is_not_settled(
+async def test_job_with_a_terminating_pod_or_pods_unlike_the_cache_is_not_settled(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, _):
         snapshot = await harness.reader.read(KEY)
         assert snapshot is not None
         assert harness.reader.is_covered_by_fingerprint(snapshot)
-        snapshot.children = Children(pods=[a_pod(deleted=-5)])
-        assert not harness.reader.is_covered_by_fingerprint(snapshot)
+        changes: list[dict[str, Any]] = [
+            {"children": Children(pods=[a_pod(deleted=-5)])},
+            {"has_fresh_pods": True},
+            {"ended_pods": {"u": a_pod(uid="u")}},
+        ]
+        for each in changes:
+            changed = msgspec.structs.replace(snapshot, **each)
+            assert not harness.reader.is_covered_by_fingerprint(changed)
 
 
 async def _add_orphan(harness: ControllerHarness) -> None:

@@ -80,15 +80,23 @@ def test_a_replica_that_succeeded_and_runs_on_outside_is_subtracted_once(
 
 @pytest.mark.parametrize(
     ("labels", "is_member"),
-    [({"group": "j", "queue": "q"}, True), ({"queue": "q"}, False), ({"group": "j"}, False)],
+    [
+        ({"group": "j", "kind": "tf"}, True),
+        ({"group": "j", "kind": "tf", "queue": "other"}, True),
+        ({"kind": "tf"}, False),
+        ({"group": "j"}, False),
+    ],
 )
-def test_a_member_has_all_marks_of_its_gang(labels: dict[str, str], is_member: bool) -> None:
+def test_a_member_has_all_marks_of_its_gang_whatever_its_queue(
+    labels: dict[str, str], is_member: bool
+) -> None:
     gang = GangSpec(
         api_version="v",
         group_name="j",
         scheduler_name="s",
         min_member=1,
-        pod_labels={"group": "j", "queue": "q"},
+        pod_labels={"group": "j", "kind": "tf"},
+        other_labels={"queue": "q"},
         pod_annotations={"note": "1"},
     )
     marked = msgspec.structs.replace(

@@ -61,10 +61,8 @@ def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> GangSpec:
         scheduler_name=api.SCHEDULER,
         min_member=total,
         fields={"queue": scheduling.queue, "priority": scheduling.priority},
-        pod_labels={
-            api.LABEL_GROUP: label_value(job_name),
-            api.LABEL_QUEUE: label_value(scheduling.queue),
-        },
+        pod_labels={api.LABEL_GROUP: label_value(job_name)},
+        other_labels={api.LABEL_QUEUE: label_value(scheduling.queue)},
         role_key=api.LABEL_GROUP_ROLE,
         is_role_a_label=True,
         computes_resources=False,

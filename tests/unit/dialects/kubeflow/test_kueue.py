@@ -291,3 +291,17 @@ def test_replicas_that_have_completed_run_again_in_a_group_of_another_size() -> 
     old.append(held(a_pod("worker", 2, "Succeeded", exit_code=0, deleted=6)))
     assert len(released(passes.go(*old, now=at(8)))) == 3
     assert len(created_names(passes.go(now=at(50)), "Pod")) == 4
+
+
+def test_a_pod_that_has_succeeded_does_not_stay_once_its_replica_was_scaled_down() -> None:
+    """The group has the same size as before, because another type was scaled up."""
+    passes = Passes(of_all_workers("P1 W3"), GROUPED)
+    servers = [held(a_pod("ps", each), "j-u-4") for each in (0, 1)]
+    found = [*servers, *(held(a_pod("worker", each), "j-u-4") for each in (0, 1))]
+    passes.go(*found, held(a_pod("worker", 2, "Succeeded", exit_code=0), "j-u-4"))
+    passes.edit(of_all_workers("P2 W2"))
+    assert passes.job.status.of("Worker").completed == {2}
+    done = held(a_pod("worker", 2, "Succeeded", exit_code=0, deleted=3), "j-u-4")
+    assert released(passes.go(*servers, *leaving(0, group="j-u-4"), done, now=at(4))) == [
+        "j-worker-2"
+    ]

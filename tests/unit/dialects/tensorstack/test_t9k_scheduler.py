@@ -56,4 +56,4 @@ def test_queue_too_long_for_a_label_is_cut_there_and_nowhere_else() -> None:
     job = decoded(training_job(scheduler={"t9kScheduler": {"queue": long}}))
     assert job.gang is not None
     assert job.gang.fields["queue"] == long
-    assert job.gang.pod_labels["scheduler.tensorstack.dev/queue"] == "q" * 63
+    assert job.gang.other_labels["scheduler.tensorstack.dev/queue"] == "q" * 63
