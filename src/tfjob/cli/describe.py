@@ -163,7 +163,7 @@ def _event_table(found: ClusterJob, events: Sequence[JobEvent], now: datetime) -
         [
             each.type,
             each.reason,
-            printing.age(time.parse(each.last_timestamp), now),
+            printing.age(each.last_seen, now),
             _event_message(found, each),
         ]
         for each in events
@@ -175,5 +175,5 @@ def _event_message(found: ClusterJob, event: JobEvent) -> str:
     """The message, preceded by the name of the pod if the event is about a pod."""
     involved = event.involved_object
     name = "" if involved.uid == found.job.owner.uid else f"{involved.name}: "
-    count = f" (x{event.count})" if (event.count or 1) > 1 else ""
+    count = f" (x{event.occurrences})" if event.occurrences > 1 else ""
     return f"{name}{event.message}{count}"

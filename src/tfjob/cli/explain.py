@@ -142,4 +142,5 @@ def _is_told(event: JobEvent, told: Collection[str]) -> bool:
 
 def _event_text(event: JobEvent) -> str:
     about = f"{event.involved_object.name}: {event.reason}: {event.message}"
-    return f"{event.last_timestamp or '':<20}  {about}"
+    seen = "" if event.last_seen is None else time.render(event.last_seen)
+    return f"{seen:<20}  {about}"

@@ -212,7 +212,7 @@ def _of_event(
         Diagnosis(
             cause=cause,
             message=f"{replica or 'the job'} {CATALOGUE[cause].text} ({event.message})",
-            since=time.parse(event.last_timestamp) or now,
+            since=event.last_seen or now,
             replica=replica,
             node="" if pod is None else pod.spec.node_name,
             reason=event.reason,
