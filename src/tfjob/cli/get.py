@@ -113,5 +113,5 @@ async def _follow(
 
 def _look(found: jobs.ClusterJob) -> tuple[object, ...]:
     """What a row shows, except the age."""
-    counts = (jobs.active_text(found), found.status.restarts, jobs.replicas_text(found))
+    counts = (jobs.active_text(found), jobs.restarts(found), jobs.replicas_text(found))
     return (found.state, *counts)

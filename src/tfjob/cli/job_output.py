@@ -89,7 +89,7 @@ def row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
         found.name,
         f"{found.state} (no replicas)".lstrip() if jobs.is_empty(found) else found.state,
         jobs.active_text(found),
-        str(found.status.restarts),
+        str(jobs.restarts(found)),
         jobs.replicas_text(found),
         printing.age(found.created, now),
     ]

@@ -10,6 +10,8 @@ from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
+MOMENT = "2026-01-01T00:00:00Z"
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
