@@ -33,16 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
         events = await events_of(connected, found)
         if arguments.why:
             return _print_why(found, arguments.why, events)
-        pods = await jobs.pods_of(connected, found)
+        manifests = await jobs.pod_manifests(connected, found)
+        pods = jobs.read_pods(found, manifests)
         board = await tensorboard.address_of(connected, found)
         why = explained(found, pods, events, now=datetime.now(tz=UTC)).sentence
-        facts = {
-            "Why": why,
-            "Template": "; ".join(await changed_templates(connected, found)),
-            "TensorBoard": board,
-        }
-        text = "\n".join(_lines(found, pods, events, facts))
-        sys.stdout.write(f"{connected.with_flags(text)}\n")
+        changed = connected.with_flags("; ".join(changed_templates(found, manifests)))
+        facts = {"Why": why, "Template": changed, "TensorBoard": board}
+        sys.stdout.write("\n".join(_lines(found, pods, events, facts)) + "\n")
         return 0
 
     return cluster.run(arguments, work, looks_at=[arguments.job])

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         events = await list_events(connected.api, found.namespace, fields=fields)
         rows = [_row(each) for each in events if is_about(found, each)]
         if rows:
-            sys.stdout.write(connected.with_flags(printing.table(list(_HEAD), rows)) + "\n")
+            sys.stdout.write(printing.table(list(_HEAD), rows) + "\n")
         else:
             sys.stderr.write(f"No events found for {found.title}.\n")
         return 0

@@ -19,6 +19,8 @@ from tfjob.sdk.kept_runs import runs_folder
 from tfjob.sdk.run_folder import RunFolder
 
 SINCE = "2026-11-17T00:00:00Z"
+QUOTED = "try `tfjob delete j`"
+"""What a program or another component says."""
 Work = Callable[[Cluster], Awaitable[int]]
 
 
@@ -156,11 +158,14 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
-def test_hints_from_a_run_name_its_cluster(tmp_path: Path, command: Command) -> None:
+def test_hints_from_a_run_name_its_cluster_and_quotations_stay_as_they_are(
+    tmp_path: Path, command: Command
+) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
         jobs = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
         up.endpoint.request("POST", jobs, tfjob("W1", name="j"))
         why = {"cause": "Suspended", "message": "the job is suspended", "since": SINCE}
+        why["lastLines"] = QUOTED
         condition = {"type": "Suspended", "status": "True", "lastTransitionTime": SINCE}
         status = {"conditions": [condition], "diagnosis": why}
         up.endpoint.request("PATCH", f"{jobs}/j/status", {"status": status})
@@ -174,6 +179,18 @@ def test_hints_from_a_run_name_its_cluster(tmp_path: Path, command: Command) -> 
         )
         assert f"`tfjob resume --kubeconfig {up.kubeconfig}`" in command("explain", "j").out
         assert f"`tfjob get -A --kubeconfig {up.kubeconfig}`" in command("wait", "x").err
+        uid = up.endpoint.request("GET", f"{jobs}/j")["metadata"]["uid"]
+        event = {
+            "metadata": {"name": "j.1"},
+            "involvedObject": {"kind": "TFJob", "name": "j", "namespace": "default", "uid": uid},
+            "type": "Warning",
+            "reason": "Odd",
+            "message": QUOTED,
+            "lastTimestamp": SINCE,
+        }
+        up.endpoint.request("POST", "/api/v1/namespaces/default/events", event)
+        for verb, times in {"explain": 2, "describe": 1, "events": 1}.items():
+            assert command(verb, "j").out.count(QUOTED) == times
         assert "`tfjob resume`" in command("explain", "j", *up.flags).out
 
 
