@@ -52,8 +52,10 @@ def test_one_replica_needs_no_name(
 def test_a_replica_that_is_not_there_is_said_so(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["logs", "j", "--replica", "ps-0", *cluster.flags]) == 1
-    assert "no pod of ps-0 exists" in capsys.readouterr().err
+    for replica in ("ps-0", "worker-9", "worker"):
+        assert main(["logs", "j", "--replica", replica, *cluster.flags]) == 1
+        told = f"error: TFJob default/j has no replica {replica!r}; it has worker-0 to worker-1\n"
+        assert capsys.readouterr().err == told
 
 
 def test_a_pod_without_a_log_says_why(

@@ -76,6 +76,19 @@ async def test_unknown_api_is_answered_with_the_known_ones(cluster: Cluster) -> 
         await job_lookup.find(cluster, "example.org/j")
 
 
+async def test_missing_job_is_answered_with_the_most_similar_one(cluster: Cluster) -> None:
+    await put(cluster, tfjob(name="mnist"))
+    await put(cluster, old_job(name="cifar"))
+    for wanted, api, remedy in (
+        ("mnits", None, "did you mean 'mnist'?"),
+        ("cifra", None, "did you mean 'cifar'?"),
+        ("cifra", "kubeflow.org", "`tfjob get -A` lists all jobs"),
+    ):
+        with pytest.raises(TFJobError) as raised:
+            await job_lookup.find(cluster, wanted, api=api)
+        assert raised.value.remedy == remedy
+
+
 async def test_missing_job_is_an_error(cluster: Cluster) -> None:
     with pytest.raises(TFJobError, match="no job 'j' in namespace 'default'"):
         await job_lookup.find(cluster, "j")
