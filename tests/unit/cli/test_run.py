@@ -84,7 +84,7 @@ def test_objects_beside_the_job_are_there_before_it(tmp_path: Path, command: Com
     words = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "words"},
+        "metadata": {"name": "words", "finalizers": ["example.com/keep"]},
         "data": {"greeting": "good morning"},
     }
     asks = job("sh", "-c", "echo $WORD")
@@ -94,6 +94,7 @@ def test_objects_beside_the_job_are_there_before_it(tmp_path: Path, command: Com
     done = command("run", "-", stdin=yaml.safe_dump_all([words, asks]).encode())
     assert done.code == 0, done.err
     assert "[worker-0] good morning" in done.out
+    assert "ConfigMap words: metadata.finalizers is left out" in done.err
 
 
 def test_data_is_kept_where_asked_and_used_again(tmp_path: Path, command: Command) -> None:
