@@ -13,7 +13,9 @@ from tests.unit.cli.followed_job import Play
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.local.node.overcommit import ANNOTATION, Overcommit
 from tfjob.sdk.apply import apply_all
+from tfjob.sdk.blocked_check import allocatable_of
 from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
@@ -48,8 +50,11 @@ def missing_claim() -> Json:
     return {"phase": "Pending", "containerStatuses": [container]}
 
 
-async def add_node(cluster: Cluster, cpu: str) -> None:
-    body = {"metadata": {"name": "local"}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}
+async def add_node(cluster: Cluster, cpu: str, **annotations: str) -> None:
+    body = {
+        "metadata": {"name": "local", "annotations": annotations},
+        "status": {"allocatable": {"cpu": cpu, "pods": "9"}},
+    }
     await cluster.api.create(NODES.collection(), body, decode=PartialObjectMetadata)
     await cluster.api.patch(
         NODES.item("local", subresource="status"), body, decode=PartialObjectMetadata
@@ -98,6 +103,18 @@ async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
 async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster) -> None:
     await add_node(cluster, "4")
     job = job_requesting(cpu=4)
+    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    following = play.begin()
+    await play.pod(0, unschedulable())
+    await play.screen.until("Insufficient cpu")
+    await play.end("Failed", "deadline")
+    assert await following is Outcome.FAILED
+
+
+async def test_a_job_that_shall_fit_is_not_too_large(cluster: Cluster) -> None:
+    await add_node(cluster, "4", **{ANNOTATION: Overcommit(requests=True).annotation})
+    assert await allocatable_of(cluster) is None
+    job = job_requesting(cpu=5)
     play = Play(cluster, await apply_all(cluster, [job], job=job))
     following = play.begin()
     await play.pod(0, unschedulable())
