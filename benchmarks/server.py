@@ -20,7 +20,14 @@ _BUSY_SECONDS = 0.2
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _COUNTER = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
-_WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
+_VERBS = {
+    "POST": "create",
+    "PUT": "update",
+    "PATCH": "patch",
+    "DELETE": "delete",
+    "GET": "get",
+    "LIST": "list",
+}
 _OPERATORS = {"pods", "services", "tfjobs", "tfjobs/status", "events"}
 """What operators write. The scheduler writes its events in another API group."""
 
@@ -135,7 +142,7 @@ def _request(labels: dict[str, str]) -> str | None:
     """A name such as `create pods`; None for requests that operators do not send."""
     below = labels.get("subresource", "")
     thing = f"{labels.get('resource', '')}/{below}".rstrip("/")
-    verb = _WRITES.get(labels.get("verb", ""))
+    verb = _VERBS.get(labels.get("verb", ""))
     if verb is None or thing not in _OPERATORS or labels.get("group") == "events.k8s.io":
         return None
     return f"{verb} {thing}"

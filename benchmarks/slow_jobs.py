@@ -37,7 +37,7 @@ _LABELS: Final = {
     "healthy": "healthy",
     "slow-pull": "with an image that takes 5 to 10 seconds to pull",
     "slow-volume": "with a volume that takes 5 to 10 seconds and fails once",
-    "slow-placement": "that wait for a node with room",
+    "slow-placement": "that wait for a node with free resources",
     "restarted": "whose worker is killed once",
 }
 _PATIENCE: Final = 600.0

@@ -23,9 +23,9 @@ _HEAD = """\
 Generated from [a record](../tests/e2e_node/side_by_side.json) of
 `make e2e ONLY=side_by_side RECORD=1 STARTS=20`. On [a real node](testing.md#a-real-node), tfjob and
 training-operator 1.9.3 get the same jobs at the same time, each in its own namespace and with its
-defaults. Compared are the conditions of the job, the kinds of its events, the pods that stay, and
-`TF_CONFIG` of each replica. Seconds are those of a busy machine with two cores, from the creation
-of the job until it was over; they are told, not asserted.
+defaults. The page compares the conditions of the job, the kinds of its events, the pods that stay,
+and `TF_CONFIG` of each replica. Seconds are from the creation of the job until its end, on a busy
+machine with two cores; no test asserts them.
 """
 
 

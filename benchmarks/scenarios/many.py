@@ -62,7 +62,7 @@ def _overhead(requests: Mapping[str, int]) -> int:
 def _is_overhead(request: str) -> bool:
     """A write of the operator other than the creation of children."""
     verb, _, thing = request.partition(" ")
-    if verb == "get" or thing in {"pods", "services"}:
+    if verb in {"get", "list"} or thing in {"pods", "services"}:
         return False
     return request != "create tfjobs"
 

@@ -13,7 +13,7 @@ Case = Callable[[Ground], float]
 
 
 def all_or_nothing(ground: Ground) -> float:
-    """Room for three of four: no pod has a node, and the job says why, with one warning."""
+    """Three of four pods fit: no pod gets a node, and the job says why, with one warning."""
     ground.add_nodes(3)
     ground.submit("a")
     if not ground.is_told:
@@ -28,8 +28,8 @@ def all_or_nothing(ground: Ground) -> float:
     return took
 
 
-def room_comes(ground: Ground) -> float:
-    """Then a fourth node comes: all four have nodes."""
+def node_added(ground: Ground) -> float:
+    """Then a fourth node is added: all four pods get nodes."""
     all_or_nothing(ground)
     start = time.monotonic()
     ground.add_nodes(1)
@@ -38,7 +38,7 @@ def room_comes(ground: Ground) -> float:
 
 
 def waits_quietly(ground: Ground) -> float:
-    """While it waits for 40 s, its status is not written."""
+    """While the job waits for 40 s, its status is not written."""
     all_or_nothing(ground)
     version = ground.job("a")["metadata"]["resourceVersion"]
     ground.stays(
@@ -50,7 +50,7 @@ def waits_quietly(ground: Ground) -> float:
 
 
 def unknown_queue(ground: Ground) -> float:
-    """In a queue that does not exist: the job says that no scheduler takes it up."""
+    """The job is in a queue that does not exist: it says that no scheduler takes it up."""
     ground.add_nodes(4)
     ground.submit("a", queue="nosuch")
     took = ground.wait("a diagnosis", lambda: ground.cause("a") == "SchedulerSilent")
@@ -60,7 +60,7 @@ def unknown_queue(ground: Ground) -> float:
 
 
 def one_place(ground: Ground) -> float:
-    """Two gangs for one place: one is whole, the other has nothing; then the other is whole."""
+    """Two gangs, nodes for one: one has all its pods, the other none; later the other has all."""
     ground.add_nodes(4)
     ground.submit("a")
     ground.submit("b")
@@ -76,7 +76,7 @@ def one_place(ground: Ground) -> float:
 
 
 def member_restarts(ground: Ground) -> float:
-    """A member is killed: it comes back, the others stay, and so does the group."""
+    """A pod is killed: it is replaced, and the other pods and the PodGroup stay."""
     ground.add_nodes(4)
     ground.submit("a")
     ground.wait("all running", lambda: _running(ground, "a") == 4)
@@ -96,7 +96,7 @@ def member_restarts(ground: Ground) -> float:
 
 
 def suspended(ground: Ground) -> float:
-    """Suspended it holds nothing; resumed it is whole again."""
+    """A suspended job holds no node; when it is resumed, all its pods run again."""
     ground.add_nodes(4)
     ground.submit("a")
     ground.wait("all bound", lambda: ground.is_whole("a"))
@@ -109,7 +109,8 @@ def suspended(ground: Ground) -> float:
 
 
 def scaled(ground: Ground) -> float:
-    """Five instead of four without room: a member can still come back. Then room; then three."""
+    """Five workers instead of four without a free node: a failed pod can still be replaced. Then a
+    node is added; then there are three workers."""
     ground.add_nodes(4)
     ground.submit("a")
     return _scale_up_and_down(ground, ground.scale)
@@ -145,7 +146,7 @@ def _scale_up_and_down(ground: Ground, scale: Callable[[str, int], None]) -> flo
 
 def requeued_by_scale(ground: Ground) -> float:
     """A queue admits a job again when its size changes, by `kubectl scale` of dynamic workers: to
-    three, then to five for which there is no room; no half of it stays."""
+    three, then to five, which do not fit; no part of the job stays."""
     ground.add_nodes(4)
     ground.submit("a", is_dynamic=True)
     ground.wait("all bound", lambda: ground.is_whole("a"))
@@ -162,7 +163,7 @@ def requeued_by_scale(ground: Ground) -> float:
 
 
 def priority(ground: Ground) -> float:
-    """A gang of higher priority takes the place of a lower one, whole."""
+    """A gang of higher priority replaces a whole gang of lower priority."""
     return _preempt(ground, low={"priority": "low"}, high={"priority": "high"})
 
 
@@ -174,7 +175,7 @@ def priority_by_pod(ground: Ground) -> float:
 
 
 def queue_priority(ground: Ground) -> float:
-    """A job of higher priority in the same queue takes the place of a lower one, whole."""
+    """A job of higher priority replaces a whole job of lower priority in the same queue."""
     return _preempt(ground, low={"pod_priority": "low"}, high={"pod_priority": "high"})
 
 
@@ -225,7 +226,7 @@ def deleted(ground: Ground) -> float:
 
 
 def many(ground: Ground) -> float:
-    """50 gangs of 8 on room for 20: all end, and none is ever half placed for more than 30 s."""
+    """50 gangs of 8, and nodes for 20: all end, and none is half placed for more than 30 s."""
     ground.add_nodes(20)
     start = time.monotonic()
     ends = {"kwok.test/exit-after": "5s"}
@@ -281,10 +282,10 @@ WAITS: Final = frozenset(
         "NoMatchingNode",
     }
 )
-"""Causes of a gang that waits for room or for its queue."""
+"""Causes of a gang that waits for resources or for its queue."""
 CASES: Final[Mapping[str, Case]] = {
     "all-or-nothing": all_or_nothing,
-    "room-comes": room_comes,
+    "node-added": node_added,
     "waits-quietly": waits_quietly,
     "one-place": one_place,
     "member-restarts": member_restarts,
@@ -299,7 +300,7 @@ PLUGINS_CASES: Final[Mapping[str, Case]] = {**CASES, "priority-by-pod": priority
 VOLCANO_CASES: Final[Mapping[str, Case]] = {**CASES, "unknown-queue": unknown_queue}
 QUEUE_CASES: Final[Mapping[str, Case]] = {
     "all-or-nothing": all_or_nothing,
-    "room-comes": room_comes,
+    "node-added": node_added,
     "waits-quietly": waits_quietly,
     "one-place": one_place,
     "member-restarts": member_restarts,
@@ -310,7 +311,7 @@ QUEUE_CASES: Final[Mapping[str, Case]] = {
     "many": many,
     "evicted": evicted,
 }
-"""The room of a queue is its quota, which follows the nodes."""
+"""The quota of a queue follows the nodes."""
 PEER_CASES: Final[Mapping[str, Case]] = {
     name: case for name, case in CASES.items() if name not in {"dynamic", "priority"}
 }

@@ -41,7 +41,7 @@ class Terms:
     labels: Mapping[str, str] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
     """Fields of every job's runPolicy."""
-    set_room: Callable[[int], None] = lambda _accelerators: None
+    set_quota: Callable[[int], None] = lambda _accelerators: None
     """Tell a queue how many accelerators the nodes have."""
     limit: float = LIMIT
     is_told: bool = True
@@ -78,7 +78,7 @@ class Ground:
                 "status": {"capacity": capacity, "allocatable": capacity},
             }
             self._pods_api.request("POST", "/api/v1/nodes", body)
-        self._terms.set_room(len(self._nodes) * ACCELERATORS)
+        self._terms.set_quota(len(self._nodes) * ACCELERATORS)
 
     def submit(
         self, name: str, workers: int = 4, *, accelerators: int = ACCELERATORS, **policy: Any
@@ -254,7 +254,7 @@ class Ground:
                 if gone.status != 404:
                     raise
         self._nodes.clear()
-        self._terms.set_room(0)
+        self._terms.set_quota(0)
         return took
 
 

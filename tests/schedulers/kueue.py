@@ -29,7 +29,7 @@ _TLS: Final = Path(__file__).parents[1] / "support" / "tls"
 
 
 def start(site: Site, *, frameworks: tuple[str, ...]) -> None:
-    """Start Kueue with these integrations, and with a queue that has no room yet."""
+    """Start Kueue with these integrations, and with a queue that has no quota yet."""
     files = site.toolchain.module_folder("kueue", "crds")
     site.plane.install_crds(_definitions(files / "crd" / "bases"))
     certificates = site.plane.folder / "kueue-certificates"
@@ -92,7 +92,7 @@ def _makes_queue(site: Site) -> bool:
     return True
 
 
-def set_room(site: Site, accelerators: int) -> None:
+def set_quota(site: Site, accelerators: int) -> None:
     """Let the queue have as many accelerators as the nodes."""
     change_queue(site, {"resourceGroups": _quota(accelerators)})
 

@@ -12,12 +12,12 @@ _HEAD: Final = """# Gangs on real schedulers and queues
 
 Written by `make e2e-schedulers WRITE=1`, which runs each scheduler or queue on a real control plane
 of Kubernetes 1.36.3 with kwok nodes of eight accelerators. A job has four workers that need a node
-each. The operator has the permissions of the chart. Seconds are those of one run of
-each case, on a machine with two cores that did other work for most of the time; they are told, not
-asserted. A way that ends in `-go` is the same with the Go
-operator, which has all permissions and sixty seconds for each step; `no` is what it did not do. It
+each. The operator has the permissions of the chart. Seconds are from one run of
+each case, on a machine with two cores that did other work most of the time; no test asserts them.
+A column that ends in `-go` shows the same with the Go operator, which has all permissions
+and sixty seconds for each step; `no` says what it did not do. It
 does not say why a job waits, so that part of `all-or-nothing` is left out for it. `Kueue keeps the
-quota`: Kueue 0.15.0 stops a job of MultiKueue and then waits for ever for a status without active
+quota`: Kueue 0.15.0 stops a job of MultiKueue and then waits forever for a status without active
 replicas, which it does not copy from the other cluster.
 
 | case | what must happen |

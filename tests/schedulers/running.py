@@ -39,17 +39,17 @@ def grounds(way: Way, toolchain: Toolchain, *, folder: Path) -> Iterator[Callabl
             worker = stack.enter_context(started)
             way.connect(site, worker)
 
-        def set_room(accelerators: int) -> None:
+        def set_quota(accelerators: int) -> None:
             for each in (site, worker):
                 if each is not None:
-                    way.set_room(each, accelerators)
+                    way.set_quota(each, accelerators)
 
         def new_ground() -> Ground:
             terms = Terms(
                 groups=way.groups,
                 labels=way.labels,
                 policy=way.policy,
-                set_room=set_room,
+                set_quota=set_quota,
                 limit=_PEER_LIMIT if way.is_peer else LIMIT,
                 is_told=not way.is_peer and worker is None,
             )

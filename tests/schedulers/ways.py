@@ -54,7 +54,7 @@ class Way:
     labels: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[Site, str], None] = lambda _site, _namespace: None
     """What each namespace needs before a job can be submitted there."""
-    set_room: Callable[[Site, int], None] = lambda _site, _accelerators: None
+    set_quota: Callable[[Site, int], None] = lambda _site, _accelerators: None
     """What a queue is told when nodes come and go."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """Fields of every job's runPolicy."""
@@ -145,13 +145,13 @@ _OURS: Final[Mapping[str, Way]] = {
         not_offered={"priority": "see volcano-preempt"},
     ),
     "volcano-preempt": Way(
-        title="Volcano 1.10.0 without its action `enqueue`, which admits no gang without free room",
+        title="Volcano 1.10.0 without its action `enqueue`, which admits only gangs that fit",
         groups=_NAMESPACED.format("scheduling.volcano.sh/v1beta1", "podgroups"),
         flags=("--gang-scheduler-name=volcano",),
         needs=("kubeflow.volcano", Need.PRIORITIES),
         tool="vc-scheduler",
         start=partial(_start_volcano, actions="allocate, preempt, backfill"),
-        cases={name: CASES[name] for name in ("all-or-nothing", "room-comes", "priority")},
+        cases={name: CASES[name] for name in ("all-or-nothing", "node-added", "priority")},
     ),
     "scheduler-plugins": Way(
         title="scheduler-plugins 0.33.5",
@@ -171,7 +171,7 @@ _OURS: Final[Mapping[str, Way]] = {
         prepare=kueue.make_local_queue,
         labels={"kueue.x-k8s.io/queue-name": kueue.QUEUE},
         cases=QUEUE_CASES,
-        set_room=kueue.set_room,
+        set_quota=kueue.set_quota,
         not_offered={"suspended": "Kueue resumes it"},
     ),
     "kueue-pods": Way(
@@ -183,7 +183,7 @@ _OURS: Final[Mapping[str, Way]] = {
         prepare=kueue.make_local_queue,
         labels={"kueue.x-k8s.io/queue-name": kueue.QUEUE},
         cases=QUEUE_CASES,
-        set_room=kueue.set_room,
+        set_quota=kueue.set_quota,
     ),
 }
 _GO: Final = "the Go training-operator 1.9.3"

@@ -68,15 +68,15 @@ def _on_exit_code(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
         return
     if workers.count + ("chief" in roles) < 2 or mode is Recovery.GROUP:
         return
-    told = (
+    lost = (
         f"{workers.type}: when one of several workers is lost, MultiWorkerMirroredStrategy ends the"
         " others with exit code 1"
     )
     if mode is Recovery.REPLICA:
-        yield f"{told}, which ExitCode treats as a permanent failure; OnFailure restarts them all"
+        yield f"{lost}, which ExitCode treats as a permanent failure; OnFailure restarts them all"
     else:
         yield (
-            f"{told}; if they train together, the annotation {RECOVERY}: {Recovery.GROUP} restarts"
+            f"{lost}; if they train together, the annotation {RECOVERY}: {Recovery.GROUP} restarts"
             " them as soon as one is lost"
         )
 

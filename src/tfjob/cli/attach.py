@@ -1,4 +1,4 @@
-"""`tfjob attach JOB`: follow a job as `tfjob run` does; Ctrl-C leaves the job alone."""
+"""`tfjob attach JOB`: follow a job as `tfjob run` does; Ctrl-C does not end the job."""
 
 import argparse
 import sys
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = (
-        "Exit codes: 0 the job succeeded, 1 it failed, 3 the timeout passed, 130 interrupted. The"
-        " job goes on in the last two cases."
+        "Exit codes: 0 the job succeeded, 1 it failed, 3 the timeout passed, 130 interrupted. In"
+        " the last two cases the job keeps running."
     )
 
 
@@ -48,4 +48,4 @@ def run(arguments: argparse.Namespace) -> int:
             follower = Follower(connected, found, screen=screen, options=options)
             return EXIT_CODES[await follower.run(interrupts)]
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, looks_at=[arguments.job])

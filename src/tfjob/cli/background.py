@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 from tfjob.cli import node_arguments, python_choice
@@ -66,13 +67,7 @@ def start(data: Path, options: Sequence[str]) -> str:
         path.unlink(missing_ok=True)
         raise
     path.replace(data / _OUTPUT)
-    return f"{text.partition(READY)[0]}{READY} `{_down(data)}`"
-
-
-def _down(data: Path) -> str:
-    """The command that stops the cluster on this folder."""
-    place = "" if data == default_folder() else f" --data {data}"
-    return f"tfjob local down{place}"
+    return f"{text.partition(READY)[0]}{READY} `{data_folder.down_command(data)}`"
 
 
 def _output_when_up(pid: int, path: Path) -> str:
@@ -85,7 +80,7 @@ def _output_when_up(pid: int, path: Path) -> str:
             os.kill(pid, signal.SIGTERM)
             raise TFJobError(
                 f"the cluster was not up after {_START_TIMEOUT:.0f} s, and was ended",
-                remedy="try it without --detach, which shows how far it comes",
+                remedy="start it without --detach to see how far it gets",
             )
         time.sleep(_POLL_INTERVAL)
     return text
@@ -98,9 +93,8 @@ async def run_detached(
     data = arguments.data or default_folder()
     is_stdin = arguments.file == documents.STDIN
     folder = (Path() if is_stdin else Path(arguments.file).parent).resolve()
-    python = python_choice.choose(arguments.python, os.environ)
     if lock_holder(data) is None:
-        options = ["--workdir", str(folder), "--python", str(python.path)]
+        options = ["--workdir", str(folder), *python_choice.flags(arguments.python)]
         options += node_arguments.flags(arguments)
         print(await asyncio.to_thread(start, data, options))
         _print_size(job, data, node_arguments.overcommit(arguments))
@@ -108,7 +102,7 @@ async def run_detached(
         _refuse_what_comes_too_late(data, arguments)
     placed = [in_folder(each, folder) for each in manifests]
     own = placed[next(i for i, each in enumerate(manifests) if each is job.document.value)]
-    flags = "" if arguments.data is None else f" --kubeconfig {data / KUBECONFIG}"
+    flags = "" if arguments.data is None else f" --kubeconfig {quote(str(data / KUBECONFIG))}"
     flags += _namespace_flag(own)
     async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
         cluster = Cluster(api=api, namespace="default")
@@ -150,7 +144,7 @@ def _refuse_what_comes_too_late(data: Path, arguments: argparse.Namespace) -> No
         flags = " and ".join(given)
         raise TFJobError(
             f"the local cluster on {data} is up already, so {flags} would have no effect",
-            remedy=f"omit {flags}, or run `{_down(data)}` first",
+            remedy=f"omit {flags}, or run `{data_folder.down_command(data)}` first",
         )
 
 

@@ -12,16 +12,28 @@ from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
 from tfjob.client.config import Config, load
 from tfjob.client.credentials import ConfigError, NotConfiguredError
-from tfjob.client.errors import ApiError
+from tfjob.client.errors import ApiError, Transient
 from tfjob.client.http import Api
 from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster, readable
 from tfjob.sdk.errors import TFJobError
-from tfjob.sdk.kept_runs import running_run
-from tfjob.sdk.run_folder import RunRecord
+from tfjob.sdk.kept_runs import kept_runs, running_run
+from tfjob.sdk.run_folder import SUCCEEDED, RunRecord
 
 
 class CommandError(TFJobError):
     """The arguments of a command ask for something that it cannot do."""
+
+
+class _RunEndedError(TFJobError):
+    """The run whose cluster is used has ended, and its cluster with it."""
+
+    def __init__(self, record: RunRecord) -> None:
+        how = f" ({record.outcome})" if record.outcome else ""
+        super().__init__(
+            f"{record.name} has ended{how}, and its cluster with it",
+            remedy=f"`tfjob logs --run {record.name}` shows its logs",
+        )
+        self.has_succeeded = record.outcome == SUCCEEDED
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = False) -> None:
@@ -29,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
         "--kubeconfig",
         metavar="FILE",
         help="kubeconfig file (default: $KUBECONFIG, then a running local cluster, then"
-        " ~/.kube/config); commands that only look find the job of a `tfjob run` that is up before"
-        " ~/.kube/config",
+        " ~/.kube/config); before ~/.kube/config, commands that only read use the cluster of an"
+        " active `tfjob run` of the job",
     )
     parser.add_argument(
         "--context", metavar="NAME", help="context of the kubeconfig (default: its current context)"
@@ -58,6 +70,9 @@ def run(
     try:
         with printed_warnings():
             return asyncio.run(_connected(arguments, work, looks_at))
+    except _RunEndedError as end:
+        sys.stderr.write(f"{plain(str(end))}\n")
+        return 0 if end.has_succeeded else 1
     except (TFJobError, ConfigError, ApiError) as error:
         sys.stderr.write(f"error: {plain(str(readable(error)))}\n")
         return 1
@@ -79,13 +94,18 @@ async def _connected(
         connected = Cluster(api=api, namespace=namespace, flags=flags)
         try:
             return await work(connected)
-        except ExceptionGroup as group:
-            error = first_of(group)
+        except (ExceptionGroup, TFJobError, Transient) as caught:
+            error = first_of(caught) if isinstance(caught, ExceptionGroup) else caught
             _add_flags(error, connected)
+            if run is not None and isinstance(error, Transient):
+                error = _with_its_run(error, run)
             raise error from None
-        except TFJobError as error:
-            _add_flags(error, connected)
-            raise
+
+
+def _with_its_run(error: Transient, run: RunRecord) -> Exception:
+    """What a command that has lost the cluster of a run reports: its end, if it has ended."""
+    now = next((each.record for each in kept_runs() if each.record.name == run.name), run)
+    return error if now.has_cluster else _RunEndedError(now)
 
 
 def _flags_for(run: RunRecord, config: Config) -> str:

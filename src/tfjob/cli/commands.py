@@ -8,7 +8,7 @@ from typing import Protocol
 COMMANDS = {
     "run": "run a job on this machine, without a cluster",
     "runs": "list the runs of `tfjob run` whose logs are kept",
-    "attach": "follow a job as `tfjob run` does; Ctrl-C leaves the job alone",
+    "attach": "follow a job as `tfjob run` does; Ctrl-C does not end the job",
     "local": "start and stop a small cluster on this machine",
     "validate": "check job files offline and list every fault with its line and a remedy",
     "plan": "show the pods, services and TF_CONFIG that a job would get",

@@ -9,10 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
 
 from tfjob.cli import cluster, job_arguments
 from tfjob.cli.cluster import CommandError
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_cluster_arguments(parser)
     parser.usage = "tfjob exec [options] REPLICA -- COMMAND [ARGUMENT ...]"
     parser.epilog = (
-        "The exit code is that of the command, and 137 if the replica ends before it. Paths below"
+        "The exit code is that of the command, or 137 if the replica ends first. Paths below"
         " a volume's mountPath become local paths, as in the replica's own command."
     )
 
@@ -99,18 +99,58 @@ def run_beside(
         return code
     if greeting:
         sys.stderr.write(greeting.format(replica=found[0].replica.title) + "\n")
-    restore = kept_settings(_STDIN)
-    try:
-        return _execute(found[0], words, passed_on)
-    finally:
-        restore()
+    with _SignalRelay(passed_on) as relay:
+        restore = kept_settings(_STDIN)
+        try:
+            return _execute(found[0], words, relay)
+        finally:
+            restore()
 
 
-def _execute(
-    process: ReplicaProcess,
-    words: Sequence[str],
-    passed_on: Mapping[signal.Signals, signal.Signals],
-) -> int:
+class _SignalRelay:
+    """A context in which signals are left to the child, so that this process ends after it.
+
+    Keys such as Ctrl-C reach the child by the terminal, other signals are passed on to it. Those
+    that come before the child is known wait for it. What is ignored, as SIGHUP is under nohup,
+    stays ignored. No signal is ignored here, because the child would inherit that.
+    """
+
+    def __init__(self, passed_on: Mapping[signal.Signals, signal.Signals]) -> None:
+        self._passed_on = passed_on
+        self._child: subprocess.Popen[bytes] | None = None
+        self._waiting: list[signal.Signals] = []
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in (*_KEYS, *_PASSED_ON):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def start(self, child: "subprocess.Popen[bytes]") -> None:
+        """Pass signals on to this child from now on."""
+        self._child = child
+        for wanted in self._waiting:
+            child.send_signal(wanted)
+
+    def _receive(self, number: int, _: FrameType | None) -> None:
+        wanted = self._passed_on.get(signal.Signals(number))
+        if wanted is not None and self._child is not None:
+            self._child.send_signal(wanted)
+        elif wanted is not None:
+            self._waiting.append(wanted)
+
+
+def _execute(process: ReplicaProcess, words: Sequence[str], relay: _SignalRelay) -> int:
     """Run the command until it or the replica ends; returns the exit code."""
     container = process.container
     terminal = {name: os.environ[name] for name in _FROM_THE_TERMINAL if name in os.environ}
@@ -130,28 +170,8 @@ def _execute(
         why = getattr(error, "strerror", None) or str(error)
         sys.stderr.write(f"error: {what}: {why} in {process.replica.title}\n")
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
-    with _signals_left_to(child, passed_on):
-        return _wait(child, process)
-
-
-@contextmanager
-def _signals_left_to(
-    child: "subprocess.Popen[bytes]", passed_on: Mapping[signal.Signals, signal.Signals]
-) -> Iterator[None]:
-    """Keys such as Ctrl-C reach the child by the terminal, other signals are passed on."""
-    handlers: dict[signal.Signals, Any] = dict.fromkeys(_KEYS, signal.SIG_IGN)
-    for number, wanted in passed_on.items():
-        handlers[number] = partial(_pass_on, child, wanted)
-    before = {number: signal.signal(number, each) for number, each in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _pass_on(child: "subprocess.Popen[bytes]", wanted: signal.Signals, *_: object) -> None:
-    child.send_signal(wanted)
+    relay.start(child)
+    return _wait(child, process)
 
 
 def _wait(child: "subprocess.Popen[bytes]", process: ReplicaProcess) -> int:

@@ -331,7 +331,7 @@ class Follower:
 
     def _detach(self) -> None:
         name = self._found.name
-        self._screen.message(f"{name} goes on; `tfjob attach {name}` follows it again")
+        self._screen.message(f"{name} keeps running; `tfjob attach {name}` follows it again")
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""
@@ -348,12 +348,14 @@ class Follower:
             )
         urgent = interrupts.urged if outcome is Outcome.INTERRUPTED else interrupts.asked
         self._ended_before_stop = self._ended_uids()
-        await first_of(self._until_deleted(), urgent.wait())
+        outlives = self._options.keeps_cluster and outcome is not Outcome.INTERRUPTED
+        await first_of(self._until_deleted(outlives=outlives), urgent.wait())
         await self._logs.close()
-        self._show(is_final=True)
+        self._show(is_final=self._ended_before_stop is not None)
         self._screen.verdict(f"{name}: {why}", is_good=False)
 
-    async def _until_deleted(self) -> None:
+    async def _until_deleted(self, *, outlives: bool) -> None:
+        """`outlives` says whether the job goes on if it cannot be deleted."""
         try:
             await self._cluster.api.delete(
                 self._found.path, uid=self._found.job.owner.uid, propagation="Background"
@@ -361,9 +363,11 @@ class Follower:
         except (NotFound, Conflict):
             pass  # somebody else has deleted it, and may have created another of its name
         except ApiError as error:  # the disk is full, for instance
+            what = "keep running until the cluster ends" if outlives else "are killed"
             self._screen.message(
-                f"{self._found.name}: cannot be deleted, its processes are killed: {error.message}"
+                f"{self._found.name}: cannot be deleted, its processes {what}: {error.message}"
             )
+            self._ended_before_stop = None if outlives else self._ended_before_stop
             return
         while await jobs.pods_of(self._cluster, self._found):
             self._show()

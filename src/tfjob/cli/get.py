@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-l", "--selector", default="", metavar="LABELS", help="only jobs with these labels"
     )
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="then print each job that changes, until Ctrl-C"
+        "-w", "--watch", action="store_true", help="also print jobs as they change, until Ctrl-C"
     )
     job_arguments.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)

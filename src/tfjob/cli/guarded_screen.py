@@ -21,6 +21,10 @@ class LiveScreen(Screen, Protocol):
     def unprinted(self) -> Sequence[LogLine]:
         """All lines that wait to be printed, also those that a choice or a pause hides."""
 
+    @property
+    def skipped(self) -> int:
+        """How many lines a long pause has dropped that nobody was told of."""
+
 
 class GuardedScreen:
     """Shows everything on `live`, and after its first error on `plain`."""
@@ -78,6 +82,8 @@ class GuardedScreen:
             self._shown.restore()
         why = f"{type(error).__name__}: {error}"
         self._plain.message(f"the live view has failed ({why}); plain lines follow")
+        if self._shown.skipped:
+            self._plain.message(f"{self._shown.skipped} lines were skipped in the pause")
         waiting = list(self._shown.unprinted())
         if line is not None and waiting[-1:] == [line]:
             waiting.pop()  # the view took it before it failed; it is shown next

@@ -54,7 +54,7 @@ def sorted_by(found: Sequence[jobs.ClusterJob], path: str) -> list[jobs.ClusterJ
         raise CommandError(f"--sort-by {path}: no job has a value there")
     kinds = {isinstance(value, int | float) for value in values.values() if value is not None}
     if len(kinds) > 1:
-        raise CommandError(f"--sort-by {path}: the values are numbers and texts")
+        raise CommandError(f"--sort-by {path}: some values are numbers and others are strings")
     return sorted(found, key=lambda each: ((value := values[id(each)]) is not None, value))
 
 

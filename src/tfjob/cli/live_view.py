@@ -50,6 +50,7 @@ def terminal_screen(title: str) -> Iterator[GuardedScreen]:
                 yield guarded
         finally:
             refreshing.cancel()
+            guarded.attempt(screen.stop)  # without a verdict, lines may still wait
 
 
 async def refresh_until_failed(screen: "TerminalScreen", guarded: GuardedScreen) -> None:
@@ -92,6 +93,10 @@ class TerminalScreen:
     def unprinted(self) -> Sequence[LogLine]:
         return self._view.unprinted()
 
+    @property
+    def skipped(self) -> int:
+        return self._view.skipped
+
     def message(self, text: str) -> None:
         self._print_lines()
         self._console.print(f"[bold]●[/bold] {escape(plain(text))}", highlight=False)
@@ -120,14 +125,14 @@ class TerminalScreen:
         self._live.update(panel, refresh=True)
 
     def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
-        self._stop()
+        self.stop()
         what = f"[bold red]{escape(replica)} failed first[/] ({escape(plain_line(why))})"
         self._console.print(f"\n{what}{last_lines_title(lines)}", highlight=False)
         for line in lines:
             self._console.print(Text("    ") + _printable(line), highlight=False, soft_wrap=True)
 
     def verdict(self, text: str, *, is_good: bool) -> None:
-        self._stop()
+        self.stop()
         mark = "[bold green]✔[/]" if is_good else "[bold red]✘[/]"
         self._console.print(f"\n{mark} {escape(plain(text))}", highlight=False)
 
@@ -172,9 +177,10 @@ class TerminalScreen:
     def _print_recent(self, title: str) -> None:
         self._console.rule(escape(plain_line(title)), style="dim")
         self._print(self._view.recent(self._console.size.height))
-        self._view.printed()
+        if not self._view.is_paused:
+            self._view.printed()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """Print what is left and the panel in its final state, below which only text follows."""
         if not self._live.is_started:
             return
@@ -190,7 +196,7 @@ class TerminalScreen:
             return
         if self._view.skipped:
             skipped = self._view.skipped
-            self._console.print(f"[dim]… {skipped} lines were skipped in the pause[/]")
+            self._console.print(f"[dim]… {skipped} lines were skipped during the pause[/]")
         self._print(self._view.ready())
         self._view.printed()
 

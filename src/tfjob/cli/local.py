@@ -16,7 +16,14 @@ from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
-from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
+from tfjob.local.data_folder import (
+    KUBECONFIG,
+    DataFolderError,
+    default_folder,
+    down_command,
+    export_line,
+    lock_holder,
+)
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.cluster_log import FILE, logging_to
 from tfjob.sdk.connection import Cluster
@@ -87,9 +94,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _up(arguments: argparse.Namespace) -> int:
-    python = python_choice.choose(arguments.python, os.environ)
     if arguments.detach:
-        return _up_detached(arguments, python=python.path)
+        return _up_detached(arguments)
+    python = python_choice.choose(arguments.python, os.environ)
+    down = down_command(arguments.data)
 
     async def work() -> bool:
         cluster = LocalCluster(
@@ -105,9 +113,9 @@ def _up(arguments: argparse.Namespace) -> int:
         with Interrupts() as interrupts, logging_to(arguments.data):
             async with cluster:
                 print(f"tfjob local: up at {cluster.url}")
-                print(f"  export KUBECONFIG={cluster.kubeconfig}")
+                print(f"  {export_line(cluster.kubeconfig)}")
                 print(f"  python: {python}")
-                print(f"{background.READY} Ctrl-C or `tfjob local down`", flush=True)
+                print(f"{background.READY} Ctrl-C or `{down}`", flush=True)
                 await first_of(_asked(interrupts), cluster.failure(), cluster.report_disk(_warn))
             print("tfjob local: down", flush=True)
             return interrupts.asked.is_set()
@@ -123,11 +131,11 @@ def _up(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _up_detached(arguments: argparse.Namespace, *, python: Path) -> int:
+def _up_detached(arguments: argparse.Namespace) -> int:
     options = ["--port", str(arguments.port), "--workdir", str(arguments.workdir)]
-    options += node_arguments.flags(arguments)
+    options += [*node_arguments.flags(arguments), *python_choice.flags(arguments.python)]
     try:
-        print(background.start(arguments.data, [*options, "--python", str(python)]))
+        print(background.start(arguments.data, options))
     except TFJobError as error:
         return _fail(str(error))
     return 0
@@ -175,7 +183,7 @@ def _status(arguments: argparse.Namespace) -> int:
         async with Api(config) as api:
             found = (await job_lookup.find_all(Cluster(api=api, namespace=None))).found
         print(f"tfjob local: up at {config.server} (process {holder})")
-        print(f"  export KUBECONFIG={kubeconfig}")
+        print(f"  {export_line(kubeconfig)}")
         print(
             f"  {len(found)} jobs, {sum(not each.status.is_finished for each in found)} unfinished"
         )

@@ -6,6 +6,7 @@ if more arrive than are kept, the oldest are skipped and counted.
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, NamedTuple
 
 _KEPT: Final = 10_000
@@ -25,7 +26,7 @@ class LogView:
         self.search = ""
         self.is_paused = False
         self.skipped = 0
-        """Lines that a pause was too long for, and that nobody was told of yet."""
+        """Lines that were dropped because a pause was too long, and are not reported yet."""
 
     @property
     def waiting(self) -> int:
@@ -48,15 +49,19 @@ class LogView:
         return list(self._pending)
 
     def recent(self, count: int) -> list[LogLine]:
-        """The newest of the chosen lines, including those that were printed before."""
-        lines = list(filter(self._filter(), self._kept))
+        """The newest of the chosen lines, including those that were printed before.
+
+        During a pause, lines that wait are left out.
+        """
+        held_back = len(self._pending) if self.is_paused else 0
+        known = islice(self._kept, len(self._kept) - min(held_back, len(self._kept)))
+        lines = list(filter(self._filter(), known))
         return lines[len(lines) - min(count, len(lines)) :]
 
     def printed(self) -> None:
         """No line waits any longer. Called after printing, which may fail."""
         self._pending.clear()
-        if not self.is_paused:
-            self.skipped = 0
+        self.skipped = 0
 
     def _filter(self) -> Callable[[LogLine], bool] | None:
         replica, wanted = self.replica, self.search.casefold()

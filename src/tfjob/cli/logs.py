@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="RUN",
-        help="logs of a run of `tfjob run` that this machine has kept: its name, its folder (such"
-        " as ./mnist), or a job's name for its newest run (default: the newest run)",
+        help="read the stored logs of a `tfjob run`: the name of the run, its folder (such as"
+        " ./mnist), or the name of a job for its newest run (default: the newest run)",
     )
     parser.add_argument(
         "-f", "--follow", action="store_true", help="follow until the job has finished"
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.run is not None:
         return _run_of_the_past(arguments)
     if arguments.job is None:
-        sys.stderr.write("error: name a job, or use --run for a run that has been kept\n")
+        sys.stderr.write("error: name a job, or use --run for the logs of an earlier run\n")
         return 2
     options = LogOptions(
         replica=arguments.replica,
@@ -96,8 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_of_the_past(arguments: argparse.Namespace) -> int:
     useless = _useless_with_run(arguments)
     if useless or (arguments.job and arguments.run):
-        told = f"{', '.join(useless) or 'JOB'}: cannot be used with --run RUN"
-        sys.stderr.write(f"error: {told}; it takes --replica and --tail\n")
+        fault = f"{', '.join(useless) or 'JOB'}: cannot be used with --run RUN"
+        sys.stderr.write(f"error: {fault}; it takes --replica and --tail\n")
         return 2
     try:
         found = find_run(arguments.run or arguments.job or "")

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-real-mounts",
         dest="real_mounts",
         action="store_false",
-        help="translate mount paths only: programs such as sudo do not work where they are mounted",
+        help="translate mount paths but do not mount them, for setuid programs such as sudo",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import node_capacity, quota_room
+from tfjob.cli import node_capacity, quota_capacity
 from tfjob.cli.pod_references import CLAIMS, references_of
 from tfjob.client.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from tfjob.client.http import PartialObjectMetadata
@@ -129,11 +129,11 @@ async def _check_references(cluster: Cluster, subject: Subject) -> AsyncIterator
 
 async def _check_quotas(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:
     for quota in await _list(cluster, _QUOTAS.collection(subject.namespace)):
-        if quota_room.is_scoped(quota):
+        if quota_capacity.is_scoped(quota):
             name = quota["metadata"]["name"]
             yield _unknown("quota", f"quota {name!r} counts only some pods and is not checked")
             continue
-        for text in quota_room.exceeded(quota, subject.pods, services=subject.services):
+        for text in quota_capacity.exceeded(quota, subject.pods, services=subject.services):
             remedy = "request less, or wait until other pods of the namespace end"
             yield _fails("quota", text, remedy)
 

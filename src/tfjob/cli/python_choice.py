@@ -55,5 +55,10 @@ def choose(named: Path | None, environ: Mapping[str, str]) -> PythonChoice:
     return PythonChoice(Path(sys.executable), "tfjob's own")
 
 
+def flags(named: Path | None) -> list[str]:
+    """What passes `--python` on to another process, which chooses the same Python without it."""
+    return [] if named is None else ["--python", str(named)]
+
+
 def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = (
-        "Restarts that you ask for do not count towards backoffLimit. The training resumes from its"
+        "Restarts that you request do not count towards backoffLimit. The training resumes from its"
         " last checkpoint if the program writes checkpoints."
     )
 

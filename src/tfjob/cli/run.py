@@ -27,7 +27,7 @@ from tfjob.k8s.field import Fault
 from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
-from tfjob.local.data_folder import DataFolderError, default_folder
+from tfjob.local.data_folder import DataFolderError, default_folder, export_line
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.cluster_log import logging_to
@@ -44,6 +44,8 @@ from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 4
+_DISK_LIMIT: Final = 30.0
+"""Seconds that a person has to free space on a full disk before the job is ended."""
 
 
 class BrokenError(Exception):
@@ -62,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help="keep waiting if the job cannot run on this machine, instead of exiting with code 5",
+        help="keep waiting if the job cannot run on this machine, instead of exiting with code 5,"
+        " and for space on a full disk, instead of exiting with code 4",
     )
     parser.add_argument("--keep", action="store_true", help="keep the cluster running until Ctrl-C")
     parser.add_argument(
@@ -182,11 +185,8 @@ async def _run(
                 kept=kept,
             )
             if arguments.keep and not interrupts.asked.is_set():
-                print(
-                    "the cluster keeps running until Ctrl-C:"
-                    f" export KUBECONFIG={cluster.kubeconfig}",
-                    flush=True,
-                )
+                how = export_line(cluster.kubeconfig)
+                print(f"the cluster keeps running until Ctrl-C: {how}", flush=True)
                 await first_of(interrupts.asked.wait(), _breakdown(cluster))
         return EXIT_CODES[outcome]
 
@@ -243,7 +243,9 @@ async def _follow(
         follower = Follower(connected, created, screen=screen, options=options, kept=kept)
         try:
             outcome = await first_of(
-                follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
+                follower.run(interrupts),
+                _breakdown(cluster),
+                _disk_reports(cluster, screen, waits=options.waits_if_blocked),
             )
             state = outcome.name.lower().replace("_", " ")
             keeps_cluster = options.keeps_cluster and not interrupts.asked.is_set()
@@ -253,8 +255,15 @@ async def _follow(
     return outcome
 
 
-async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Outcome:
-    await cluster.report_disk(screen.message)
+async def _disk_reports(cluster: LocalCluster, screen: Screen, *, waits: bool) -> Outcome:
+    """Report a full disk, and end the run if that lasts: nothing that happens can be stored."""
+    if waits:
+        await cluster.report_disk(screen.message)
+    consequence = (
+        f"the job is ended after {_DISK_LIMIT:g} s, unless there is space on that disk before"
+        " (--wait keeps waiting)"
+    )
+    await cluster.report_disk(screen.message, limit=_DISK_LIMIT, consequence=consequence)
     raise AssertionError("report_disk never returns")
 
 

@@ -20,12 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{exec.REPLICA_HELP} (default: the first one)",
     )
     exec.add_cluster_arguments(parser)
-    parser.epilog = (
-        "The shell is $SHELL. It ends with the replica; `exit` leaves the replica alone."
-    )
+    parser.epilog = "The shell is $SHELL. It ends with the replica; `exit` ends only the shell."
 
 
 def run(arguments: argparse.Namespace) -> int:
     shell = os.environ.get("SHELL") or _DEFAULT
-    greeting = f"{shell} beside {{replica}}; `exit` leaves it"
+    greeting = f"{shell} in the environment of {{replica}}; `exit` ends the shell"
     return exec.run_beside(arguments, words=[shell], greeting=greeting, passed_on=_PASSED_ON)

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = (
-        "CPU is in thousandths of a core. A cluster needs metrics-server; the local cluster"
-        " measures by itself."
+        "CPU is in thousandths of a core. A real cluster needs metrics-server; the local cluster"
+        " does not."
     )
 
 

@@ -66,8 +66,10 @@ def load(
     home = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
     if home.exists():
         return from_kubeconfig(home, context=context)
-    tried = [*(f"$KUBECONFIG ({entry})" for entry in listed), str(service_account), str(home)]
-    raise NotConfiguredError(f"no cluster is configured; looked at: {', '.join(tried)}")
+    tried = [f"$KUBECONFIG ({entry})" for entry in listed]
+    tried += [str(home)] if context else [str(service_account), str(home)]
+    what = f"context {context!r} does not exist: " if context else ""
+    raise NotConfiguredError(f"{what}no cluster is configured; looked at: {', '.join(tried)}")
 
 
 def in_cluster(

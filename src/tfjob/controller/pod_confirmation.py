@@ -72,6 +72,10 @@ class PodConfirmer:
         children = msgspec.structs.replace(snapshot.children, pods=pods)
         return msgspec.structs.replace(snapshot, children=children, has_fresh_pods=True)
 
+    def pods_listed_after(self, stored: JobObject) -> None:
+        """The list of the cached pods began after this version of the job was read."""
+        self._remember(stored.metadata.uid, stored.metadata.resource_version)
+
     def status_stored(self, replaced: JobObject, version: str) -> None:
         """This process replaced `replaced` with `version`, with no other write in between."""
         uid = replaced.metadata.uid

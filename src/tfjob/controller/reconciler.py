@@ -7,6 +7,7 @@ The reconciler has no queue and no timer: its result says when to reconcile agai
 """
 
 import logging
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -87,6 +88,11 @@ class Reconciler:
         result = await self._decide_and_act(snapshot, max_creates)
         result.errors += refused
         return result
+
+    def pods_listed_after(self, jobs: Iterable[JobObject]) -> None:
+        """The cached pods were listed after these jobs."""
+        for each in jobs:
+            self._pod_confirmer.pods_listed_after(each)
 
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""

@@ -1,4 +1,4 @@
-"""recovery Group: the loss of a replica restarts all replicas that TensorFlow couples to it.
+"""recovery Group: the loss of a replica restarts all replicas that depend on it.
 
 They are not left to notice the loss and end by themselves. Which pods are replaced, and because of
 which incident, is stored by UID before the first of them is deleted. Their replacements are created
@@ -13,7 +13,7 @@ from typing import Final
 from tfjob.core import queue_group
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.consequences import SURVIVES, couples
+from tfjob.core.diagnosis.consequences import SURVIVES, couples, is_worker_of_server
 from tfjob.core.diagnosis.failures import EndedRun
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance, replica_key
@@ -42,9 +42,9 @@ def with_uncounted(
 ) -> Actions:
     """The actions, with restarts of replicas whose container has just ended in its pod.
 
-    Otherwise the kubelet restarts that container, and counts it. If coupled replicas still run, the
-    pod is replaced together with theirs, and the operator counts the restart. A container whose
-    end is in `followed`, the keys of consequences, is not counted.
+    Otherwise the kubelet restarts that container, and counts it. If others of its group still run,
+    the pod is replaced together with theirs, and the operator counts the restart. A container
+    whose end is in `followed`, the keys of consequences, is not counted.
     """
     if job.semantics.recovery is not Recovery.GROUP:
         return actions
@@ -55,7 +55,7 @@ def with_uncounted(
     }
     if not ended:
         return actions
-    pairs = _coupled_types(job, set(ended.values()))
+    pairs = _group_types(job, set(ended.values()))
     if not _survivors(actions, pairs, lost=ended.keys()):
         return actions
     missed = {kind for kind, _ in pairs}
@@ -66,7 +66,7 @@ def with_uncounted(
 
 
 def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime) -> Actions:
-    """The actions, with those that restart the replicas coupled to one that was lost.
+    """The actions, with those that restart the group of a replica that was lost.
 
     Marks the replicas that belong to the incident.
     """
@@ -77,7 +77,7 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         for instance, action in actions
         if (key := _loss(job, instance, action, status=status, now=now))
     }
-    pairs = _coupled_types(job, {each.replica.type for each, _ in losses.values()})
+    pairs = _group_types(job, {each.replica.type for each, _ in losses.values()})
     survivors = _survivors(actions, pairs, lost=losses.keys())
     if not survivors:
         return actions
@@ -179,14 +179,19 @@ def _streak(group: Sequence[ReplicaInstance], *, status: JobStatus, now: datetim
     )
 
 
-def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
-    """Pairs of a type of which a replica was lost, and a type whose replicas then end."""
+def _group_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
+    """Pairs of a type of which a replica was lost, and a type that is restarted with it.
+
+    Workers survive the loss of a parameter server, but keep their connections to the old one, and
+    a new chief can fail because of those.
+    """
     return {
         (first.type, second.type)
         for first in job.replicas
         if first.type in lost
         for second in job.replicas
         if couples(job, lost=first, survivor=second)
+        or is_worker_of_server(job, server=first, worker=second)
     }
 
 
@@ -218,7 +223,7 @@ def _loss(
 def _survivors(
     actions: Actions, pairs: AbstractSet[tuple[str, str]], *, lost: AbstractSet[str]
 ) -> list[ReplicaInstance]:
-    """The replicas that run, are not lost, and are coupled to one that is."""
+    """The replicas that run, are not lost, and are in the group of one that is."""
     ending = {survivor for _, survivor in pairs}
     return [
         instance

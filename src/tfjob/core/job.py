@@ -51,7 +51,7 @@ class Recovery(StrEnum):
     AUTO = "Auto"
     """A replica that ends as a consequence is restarted, which does not count."""
     GROUP = "Group"
-    """The replicas that TensorFlow couples to it are restarted at once, which does not count."""
+    """The replicas of its group are restarted with it at once, which does not count."""
     REPLICA = "Replica"
     """Each replica is judged by its own exit code alone."""
 

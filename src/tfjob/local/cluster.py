@@ -23,6 +23,7 @@ from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.local import data_folder
 from tfjob.local.apiserver.server import ApiServer
+from tfjob.local.apiserver.store import StoreFullError
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.cluster_access import ClusterAccess
@@ -170,17 +171,27 @@ class LocalCluster:
             if task.done():
                 task.result()
 
-    async def report_disk(self, report: Callable[[str], None]) -> None:
-        """Report when writes to the disk begin to fail and when they work again; never returns."""
+    async def report_disk(
+        self,
+        report: Callable[[str], None],
+        *,
+        limit: float | None = None,
+        consequence: str = "jobs wait until there is space on that disk",
+    ) -> None:
+        """Report when writes to the disk begin to fail and when they work again.
+
+        With a limit, StoreFullError is raised once they have failed for so many seconds. The
+        consequence is what then happens, or happens meanwhile.
+        """
         while True:
             fault = await self._write_health.get()
-            if fault:
-                report(
-                    f"{self.data}: cannot be written: {fault}; "
-                    "jobs wait until there is space on that disk"
-                )
-            else:
-                report(f"{self.data}: can be written again; jobs continue")
+            report(f"{self.data}: cannot be written: {fault}; {consequence}")
+            try:
+                async with asyncio.timeout(limit):
+                    await self._write_health.get()
+            except TimeoutError:
+                raise StoreFullError(f"could not be written for {limit:g} s: {fault}") from None
+            report(f"{self.data}: can be written again; jobs continue")
 
     async def _install_crds(self, api: Api) -> None:
         for dialect in self._dialects:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 KUBECONFIG: Final = "kubeconfig"
@@ -49,6 +50,17 @@ def state_folder() -> Path:
 def default_folder() -> Path:
     """The data folder of the user's local cluster."""
     return state_folder() / "local"
+
+
+def down_command(folder: Path) -> str:
+    """The command that stops the cluster on this folder."""
+    place = "" if folder == default_folder() else f" --data {quote(str(folder))}"
+    return f"tfjob local down{place}"
+
+
+def export_line(kubeconfig: Path) -> str:
+    """The line for a shell whose commands shall use this cluster."""
+    return f"export KUBECONFIG={quote(str(kubeconfig))}"
 
 
 def prepare(folder: Path) -> None:
@@ -89,7 +101,8 @@ def _check_access(path: Path, found: os.stat_result) -> None:
     if found.st_mode & _GROUP_OR_OTHER_WRITE:
         raise DataFolderError(
             f"{path}: other users can write to it (mode {stat.S_IMODE(found.st_mode):04o}); "
-            f"if you trust it, run `chmod go-w {path}`; else choose another folder with --data"
+            f"if you trust it, run `chmod go-w {quote(str(path))}`; "
+            "else choose another folder with --data"
         )
 
 
@@ -133,7 +146,7 @@ def lock(folder: Path) -> int:
         os.close(handle)
         raise DataFolderError(
             f"{folder}: a cluster already runs on this folder (process {pid or 'unknown'}); "
-            f"end it with `tfjob local down --data {folder}`, or choose another folder with --data"
+            f"end it with `{down_command(folder)}`, or choose another folder with --data"
         ) from error
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())

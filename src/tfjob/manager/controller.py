@@ -28,7 +28,7 @@ from tfjob.controller.event_handler import EventHandler, Request
 from tfjob.controller.expectations import Expectations
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import LoadSignals, Pacer, PacingConfig
-from tfjob.controller.reconciler import Reconciler
+from tfjob.controller.reconciler import JOBS, Reconciler
 from tfjob.controller.snapshot import SnapshotReader
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.controller.worker import Clocks, Worker
@@ -125,23 +125,38 @@ class Controller:
         ]
         self._components = components = self._build(served)
         self._was_discovered = True
-        tasks = [
-            self._task(each.run, name=f"informer of {kind}")
-            for kind, each in components.informers.all.items()
-        ]
-        for each in optional:
-            if each not in served:
-                work = partial(self._watch_when_served, each, components)
-                tasks.append(self._task(work, name=f"discovery of {each.name}"))
+        tasks: list[asyncio.Task[None]] = []
         try:
-            await _wait_or_fail(components.informers.wait_until_synced(), tasks)
-            self.has_synced.set()
-            jobs = len(components.informers.jobs.store)
-            _log.info("informers synced", extra={"kind": self.kind_name, "jobs": jobs})
+            await self._sync(components, tasks)
+            for each in optional:
+                if each not in served:
+                    work = partial(self._watch_when_served, each, components)
+                    tasks.append(self._task(work, name=f"discovery of {each.name}"))
             self.workers = self._start_workers(components.worker)
             await _wait_all([*tasks, *self.workers])
         finally:
             await cancel([*tasks, *self.workers])
+
+    async def _sync(self, components: _Components, tasks: list[asyncio.Task[None]]) -> None:
+        """Start the informers, add their tasks, and wait until they have synced.
+
+        Pods are listed after jobs, so they are not older than the listed versions of the jobs.
+        """
+        informers = components.informers
+
+        def start(kind: str) -> None:
+            tasks.append(self._task(informers.all[kind].run, name=f"informer of {kind}"))
+
+        start(JOBS)
+        await _wait_or_fail(informers.jobs.has_synced.wait(), tasks)
+        jobs = list(informers.jobs.store)
+        for kind in informers.all:
+            if kind != JOBS:
+                start(kind)
+        await _wait_or_fail(informers.wait_until_synced(), tasks)
+        components.reconciler.pods_listed_after(jobs)
+        self.has_synced.set()
+        _log.info("informers synced", extra={"kind": self.kind_name, "jobs": len(jobs)})
 
     def _start_workers(self, worker: Worker) -> list[asyncio.Task[None]]:
         """Start workers for all keys, and some for high-priority keys only."""

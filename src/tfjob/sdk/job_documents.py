@@ -44,9 +44,11 @@ class CheckedDocument(msgspec.Struct):
         )
 
     def report(self) -> Iterator[str]:
-        """The faults as lines of text: file, line, fault and remedy."""
+        """The faults as lines of text: file and line, if there is a file, fault and remedy."""
+        file = self.document.file
         for fault in self.faults:
-            yield f"  {self.document.file}:{self.line_of(fault)}: {fault.text}"
+            place = f"{file}:{self.line_of(fault)}: " if file else ""
+            yield f"  {place}{fault.text}"
             if fault.remedy:
                 first, *more = fault.remedy.splitlines()
                 yield f"      remedy: {first}"

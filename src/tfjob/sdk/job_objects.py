@@ -15,7 +15,7 @@ Objects = list[dict[str, Any]]
 
 
 def parsed(text: str, shown: str) -> Objects:
-    """The objects of a text with one valid job."""
+    """The objects of a text with one valid job. `shown` names it; empty if nobody has seen it."""
     try:
         read = documents.parse(text, shown)
     except DocumentError as error:
@@ -24,13 +24,14 @@ def parsed(text: str, shown: str) -> Objects:
     if faults := fault_report(checked):
         raise TFJobError("\n".join(faults))
     if len(checked) != 1:
-        raise TFJobError(f"{shown}: contains {len(checked)} jobs", remedy="exactly one is needed")
+        what = f"{shown}: contains" if shown else "the objects contain"
+        raise TFJobError(f"{what} {len(checked)} jobs", remedy="exactly one is needed")
     return [each.value for each in read]
 
 
 def checked(objects: Sequence[Mapping[str, Any]]) -> Objects:
     """The same objects, if there is one valid job among them."""
-    return parsed("".join(f"---\n{as_yaml(each)}" for each in objects), "the job")
+    return parsed("".join(f"---\n{as_yaml(each)}" for each in objects), shown="")
 
 
 def rendered(objects: Sequence[Mapping[str, Any]]) -> str:

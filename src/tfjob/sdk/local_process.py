@@ -16,18 +16,16 @@ from typing import Final
 
 from tfjob.sdk.errors import TFJobError
 
+FIT: Final = "fit"
+"""The option that ignores requests that the machine cannot meet, and shares its GPUs."""
+SHARE_GPUS: Final = "share_gpus"
 _LOCK: Final = threading.Lock()
 _RUNNING: Final[dict[int, "LocalProcess"]] = {}
 
 
-FIT: Final = "fit"
-SHARE_GPUS: Final = "share_gpus"
-
-
 class LocalProcess:
     def __init__(self, options: frozenset[str]) -> None:
-        self.options = options
-        """Those of `FIT` and `SHARE_GPUS` that the node was started with."""
+        self._options = options | ({SHARE_GPUS} if FIT in options else set())
         self._process = subprocess.Popen(  # noqa: S603 - this program, and options of its own
             [sys.executable, "-P", "-m", "tfjob.sdk.local_host", *sorted(options)],
             stdin=subprocess.PIPE,
@@ -41,7 +39,22 @@ class LocalProcess:
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        """Whether it is up; a forked child cannot tell, and is told that it is."""
+        return os.getpid() != self._owner or self._process.poll() is None
+
+    def check(self, options: frozenset[str] = frozenset()) -> None:
+        """Raise an error if the cluster has ended, or its node was started without an option."""
+        if not self.is_alive:
+            raise TFJobError(
+                "the local cluster of this client has ended, and its jobs with it",
+                remedy="connect('local') starts another one",
+            )
+        if missing := options - self._options:
+            given = " and ".join(f"{each}=True" for each in sorted(missing))
+            raise TFJobError(
+                f"the local cluster of this program is up already, so {given} would have no effect",
+                remedy="pass it to the first run() of the program, before any connect('local')",
+            )
 
     def stop(self) -> None:
         """Stop the cluster, and return when it and all its replicas are gone."""
@@ -77,13 +90,14 @@ def local_process(options: frozenset[str] = frozenset()) -> LocalProcess:
     """The local cluster of this process, started with these options if there is none."""
     with _LOCK:
         found = _RUNNING.get(os.getpid())
-        if found is None or not found.is_alive:
+        if found is not None and not found.is_alive:
+            sys.stderr.write(
+                "tfjob: warning: the local cluster of this program has ended, and its jobs with it;"
+                " another one is started\n"
+            )
+            found = None
+        if found is None:
             found = _RUNNING[os.getpid()] = LocalProcess(options)
             atexit.register(found.stop)
-        if missing := options - found.options:
-            given = " and ".join(f"{each}=True" for each in sorted(missing))
-            raise TFJobError(
-                f"the local cluster of this program is up already, so {given} would have no effect",
-                remedy="pass it to the first run() of the program, before any connect('local')",
-            )
+        found.check(options)
         return found

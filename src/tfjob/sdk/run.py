@@ -56,6 +56,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     from tfjob.sdk.program import program_for  # noqa: PLC0415
 
     _refuse_inside_a_replica()
+    _check_counts(chief=chief, workers=workers, ps=ps, gpus=gpus, restarts=restarts)
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
     options = _options(fit=fit, share_gpus=share_gpus)
@@ -78,12 +79,28 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     job = TFJob(objects_for(wanted, program_for(train, args, place), place))
     if client is None:
         client = _local_client(options) if is_local else connect(str(where))
-    elif options:
-        local_process(options)  # raises if its node was started without them
+    else:
+        client.check_cluster(options)
     client.submit(job)
     if is_local:
         atexit.register(_warn_if_unfinished, job, os.getpid())
     return job
+
+
+def _check_counts(*, chief: bool, **counts: object) -> None:
+    """Refuse numbers of which no job can be made, under the names of their arguments."""
+    faults = [
+        f"{name}={count!r}: must be an int of 0 or more"
+        for name, count in counts.items()
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0
+    ]
+    if faults:
+        raise TFJobError("; ".join(faults))
+    if not counts["workers"] and not chief:
+        raise TFJobError(
+            "workers=0: a job without a chief needs at least one worker",
+            remedy="pass workers=1 or more, or chief=True",
+        )
 
 
 def _options(*, fit: bool, share_gpus: bool) -> frozenset[str]:

@@ -22,6 +22,8 @@ RECORD: Final = "run.json"
 LOG: Final = ".log"
 OLDER: Final = ".1"
 """Added to the name of a log file whose lines come before those of the newer one."""
+SUCCEEDED: Final = "succeeded"
+"""The outcome of a run whose job has succeeded."""
 FILE_LIMIT: Final = 50 * 1024 * 1024
 _BUFFER_LIMIT: Final = 1024 * 1024
 

@@ -1,4 +1,4 @@
-"""Runs commands in the test's process: arguments in; exit code, stdout and stderr out."""
+"""Commands in the test's process, and a job to follow there."""
 
 import io
 import sys
@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.followed_job import Play
 from tfjob.cli.main import main
+from tfjob.sdk.connection import Cluster
 
 
 class Done(NamedTuple):
@@ -21,6 +24,8 @@ Command = Callable[..., Done]
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command: arguments in; exit code, stdout and stderr out."""
+
     def run(*words: str, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
         try:
@@ -31,3 +36,9 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+async def play(cluster: Cluster) -> Play:
+    """A job of two workers."""
+    return await Play.of(cluster, tfjob("W2"))

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
-from tests.support.local_apiserver.serving import (
-    put_status,
-)
+from tests.support.local_apiserver.serving import put_status
 from tests.support.patience import PATIENCE
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
 from tfjob.cli.run_output import ReplicaRow
 from tfjob.cli.signals import Interrupts
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS, PODS
+from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob
 
@@ -20,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Notes:
-    """A screen that remembers, and wakes whoever waits for a word on it."""
+    """A screen that records its output, and wakes tests that wait for a word on it."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -59,7 +58,7 @@ class Notes:
         self.logs_at_verdict = self.logs[:]
 
     async def until(self, word: str) -> None:
-        """A row, a line of a log or a sentence holds this word."""
+        """Whether a row, a log line or a message contains this word."""
         async with asyncio.timeout(PATIENCE):
             while not any(word in each for each in (*self.messages, *self.logs, *self.rows)):
                 self._changed.clear()
@@ -67,13 +66,18 @@ class Notes:
 
 
 class Play:
-    """A job on a cluster without operator and node: the test plays both."""
+    """A job on a cluster without operator and node: the test acts as both."""
 
     def __init__(self, cluster: Cluster, found: ClusterJob, **options: Any) -> None:
         self.cluster, self.found, self.screen = cluster, found, Notes()
         self.interrupts = Interrupts(exit_now=lambda _: None)
         chosen = FollowOptions(**{"blocked_after": 0.0, **options})
         self.follower = Follower(cluster, found, screen=self.screen, options=chosen)
+
+    @classmethod
+    async def of(cls, cluster: Cluster, job: Json, **options: Any) -> Self:
+        """A play of this job, which is created."""
+        return cls(cluster, await apply_all(cluster, [job], job=job), **options)
 
     def begin(self) -> "asyncio.Task[Outcome]":
         return asyncio.create_task(self.follower.run(self.interrupts))

@@ -61,7 +61,7 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "rest"),
     [
         (
             "Auto",
@@ -74,16 +74,16 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
     ],
 )
 def test_exit_codes_of_workers_that_may_train_together_are_warned_about(
-    mode: str, told: str
+    mode: str, rest: str
 ) -> None:
     (text,) = advice(a_job("W2", Settings(recovery=mode), restart="ExitCode"))
     assert text == (
         "Worker: when one of several workers is lost, MultiWorkerMirroredStrategy ends the others"
-        f" with exit code 1{told}"
+        f" with exit code 1{rest}"
     )
 
 
-def test_a_job_that_restarts_groups_needs_no_advice_about_them() -> None:
+def test_group_restarts_are_not_recommended_to_a_job_that_has_them() -> None:
     assert advice(a_job("W2", Settings(recovery="Group"), restart="ExitCode")) == []
 
 

@@ -26,13 +26,13 @@ def test_a_finished_job_ends_at_once_with_its_outcome(
     assert (done.code, done.out.splitlines()[-1]) == (code, last)
 
 
-def test_a_job_that_does_not_exist_is_named(cluster: ThreadedApiServer, command: Command) -> None:
+def test_a_missing_job_is_reported(cluster: ThreadedApiServer, command: Command) -> None:
     done = command("attach", "nope", *cluster.flags)
     assert (done.code, done.out) == (1, "")
     assert "nope" in done.err
 
 
-def test_a_limit_of_nothing_is_refused(cluster: ThreadedApiServer, command: Command) -> None:
+def test_a_timeout_of_zero_is_rejected(cluster: ThreadedApiServer, command: Command) -> None:
     done = command("attach", "good", "--timeout", "0s", *cluster.flags)
     assert done.code == 2
     assert "must be longer than 0 s" in done.err

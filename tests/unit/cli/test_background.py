@@ -23,8 +23,8 @@ spec:
 
 @pytest.fixture
 def data(tmp_path: Path, command: Command) -> Iterator[str]:
-    """The data folder of a cluster, which is taken down afterwards."""
-    folder = str(tmp_path / "data")
+    """The data folder of a cluster, which is shut down after the test; shells need it quoted."""
+    folder = str(tmp_path / "my data")
     yield folder
     assert command("local", "down", "--data", folder).code == 0
 
@@ -43,16 +43,19 @@ def test_a_job_runs_in_the_background_and_can_be_followed(
 ) -> None:
     started = command("run", str(file), "--detach", "--data", data)
     assert started.code == 0, started.err
-    assert f"  stop it with `tfjob local down --data {data}`" in started.out
+    assert f"  stop it with `tfjob local down --data '{data}'`" in started.out
+    assert "(--python)" not in started.out
     kubeconfig = f"{data}/kubeconfig"
-    follow = f"  follow it with `tfjob attach hello --kubeconfig {kubeconfig}`"
+    follow = f"  follow it with `tfjob attach hello --kubeconfig '{kubeconfig}'`"
     assert started.out.splitlines()[-1] == follow
     followed = command("attach", "hello", "--kubeconfig", kubeconfig)
     assert followed.code == 0
     assert "[worker-0] found beside the file" in followed.out
 
 
-def test_a_job_that_runs_is_not_replaced(data: str, file: Path, command: Command) -> None:
+def test_an_unfinished_job_of_the_same_name_is_not_replaced(
+    data: str, file: Path, command: Command
+) -> None:
     text = _JOB.replace("{name: hello}", "{name: hello, namespace: team}")
     file.write_text(text.replace("cat here.txt", "until [ -e stop ]; do sleep 0.1; done"))
     assert command("run", str(file), "--detach", "--data", data).code == 0
@@ -61,23 +64,24 @@ def test_a_job_that_runs_is_not_replaced(data: str, file: Path, command: Command
     assert (again.code, again.out) == (2, "")
     assert "hello is on the local cluster already, and has not finished" in again.err
     kubeconfig = f"{data}/kubeconfig"
-    assert f"follow it with `tfjob attach hello --kubeconfig {kubeconfig} -n team`" in again.err
+    assert f"follow it with `tfjob attach hello --kubeconfig '{kubeconfig}' -n team`" in again.err
     assert command("attach", "hello", "--kubeconfig", kubeconfig, "-n", "team").code == 0
     assert command("run", str(file), "--detach", "--data", data).code == 0
 
 
-def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
+def test_a_cluster_of_another_folder_runs_the_job_in_the_folder_of_its_file(
     data: str, file: Path, command: Command
 ) -> None:
     up = command("local", "up", "--detach", "--data", data)
     assert (up.code, up.err) == (0, "")
-    assert f"export KUBECONFIG={data}/kubeconfig" in up.out
+    assert f"export KUBECONFIG='{data}/kubeconfig'" in up.out
+    assert "(--python)" not in up.out
     assert command("run", str(file), "--detach", "--data", data).code == 0
     followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")
     assert "[worker-0] found beside the file" in followed.out
 
 
-def test_a_second_cluster_is_refused_and_leaves_the_output_of_the_first(
+def test_a_second_cluster_is_rejected_and_keeps_the_output_of_the_first(
     data: str, command: Command
 ) -> None:
     assert command("local", "up", "--detach", "--data", data).code == 0
@@ -85,6 +89,7 @@ def test_a_second_cluster_is_refused_and_leaves_the_output_of_the_first(
     again = command("local", "up", "--detach", "--data", data)
     assert (again.code, again.out) == (1, "")
     assert "a cluster already runs on this folder" in again.err
+    assert f"end it with `tfjob local down --data '{data}'`" in again.err
     assert (Path(data) / "up.log").read_text() == output
     assert [each.name for each in Path(data).glob("up.log*")] == ["up.log"]
 
@@ -100,14 +105,14 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) 
 @pytest.mark.parametrize(
     "flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",), ("--no-real-mounts",)]
 )
-def test_what_a_running_cluster_cannot_change_is_refused(
+def test_options_that_a_running_cluster_cannot_change_are_rejected(
     data: str, file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:
     assert command("local", "up", "--detach", "--data", data).code == 0
     done = command("run", str(file), "--detach", "--data", data, *flags)
     assert done.code == 2
     assert f"is up already, so {flags[0]} would have no effect" in done.err
-    assert f"or run `tfjob local down --data {data}` first" in done.err
+    assert f"or run `tfjob local down --data '{data}'` first" in done.err
 
 
 def make_large(file: Path) -> None:
@@ -115,7 +120,7 @@ def make_large(file: Path) -> None:
     file.write_text(file.read_text().replace("command:", large))
 
 
-def test_a_large_job_is_told_what_it_waits_for_in_the_background(
+def test_a_detached_job_that_is_too_large_shows_what_it_waits_for(
     data: str, file: Path, command: Command
 ) -> None:
     make_large(file)
@@ -123,7 +128,9 @@ def test_a_large_job_is_told_what_it_waits_for_in_the_background(
     assert "a worker requests 4k cpu (this machine has " in started.out
 
 
-def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+def test_a_detached_job_that_is_too_large_runs_with_fit(
+    data: str, file: Path, command: Command
+) -> None:
     make_large(file)
     started = command("run", str(file), "--detach", "--data", data, "--fit")
     assert "--fit: the requests for 4k cpu (this machine has " in started.out
@@ -132,7 +139,7 @@ def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Comm
 
 
 @pytest.mark.parametrize("flags", [("--timeout", "1m"), ("--logs", "none"), ("--plain",)])
-def test_a_flag_is_not_ignored_in_silence(
+def test_flags_that_detach_cannot_use_are_rejected(
     file: Path, command: Command, flags: tuple[str, ...]
 ) -> None:
     done = command("run", str(file), "--detach", "--keep", "--wait", *flags)

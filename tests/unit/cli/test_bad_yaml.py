@@ -27,7 +27,7 @@ CONTAINER = "spec.tfReplicaSpecs[Worker].template.spec.containers[0]"
 
 
 class Bad(NamedTuple):
-    """Lines behind the head, or the head with one text in the place of another."""
+    """The head followed by these lines, or the head with one text replaced."""
 
     lines: str
     line: int

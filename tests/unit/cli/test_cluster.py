@@ -12,7 +12,7 @@ from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob.cli import cluster
 from tfjob.cli.cluster import CommandError
-from tfjob.client.errors import Forbidden
+from tfjob.client.errors import Forbidden, Unreachable
 from tfjob.local import data_folder
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.kept_runs import runs_folder
@@ -70,7 +70,7 @@ def test_flags_choose_the_namespace(tmp_path: Path) -> None:
         ExceptionGroup("of tasks", [ExceptionGroup("", [CommandError("it cannot be done")])]),
     ],
 )
-def test_what_stops_a_verb_is_one_sentence(
+def test_an_error_is_printed_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
@@ -78,7 +78,7 @@ def test_what_stops_a_verb_is_one_sentence(
     assert capsys.readouterr().err == "error: it cannot be done\n"
 
 
-def test_a_context_that_there_is_not_is_one_sentence(
+def test_a_missing_context_is_reported_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
@@ -108,7 +108,7 @@ def test_a_running_local_cluster_is_used_unless_another_is_asked_for(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
-def test_a_run_that_goes_on_is_used_only_by_commands_that_look(
+def test_only_commands_that_read_use_an_active_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
@@ -143,14 +143,14 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
                 kubeconfig=it.kubeconfig,
                 namespace="team",
             )
-        told = {
+        expected = {
             (): "",
             ("mnist",): "",
             ("j",): "using the cluster of j-20261117-000100; ",
             ("tfjobs.kubeflow.org/j",): "using the cluster of j-20261117-000100; ",
             ("j", "other"): "",
         }
-        for names, line in told.items():
+        for names, line in expected.items():
             assert cluster.run(arguments(), seven, looks_at=names) == 7
             assert capsys.readouterr().err.partition("--")[0] == line
         assert cluster.run(arguments("-n", "elsewhere"), seven, looks_at=["j"]) == 7
@@ -158,7 +158,34 @@ def test_a_run_is_preferred_to_the_users_cluster_only_for_its_own_job(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
-def test_hints_from_a_run_name_its_cluster_and_quotations_stay_as_they_are(
+@pytest.mark.parametrize(
+    ("outcome", "code", "printed"),
+    [
+        ("succeeded", 0, "\nj-20261117-000000 has ended (succeeded), and its cluster with it; `tf"),
+        ("failed", 1, "\nj-20261117-000000 has ended (failed), and its cluster with it; `tfjob l"),
+        ("", 1, "\nerror: the cluster does not answer: connection refused"),
+    ],
+)
+def test_a_run_that_ends_while_a_command_looks_at_it_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: str, code: int, printed: str
+) -> None:
+    now = datetime(2026, 11, 17, tzinfo=UTC)
+    with api_server_in_thread(tmp_path / "data") as up:
+        kept = RunFolder.create(
+            runs_folder(), job="j", file="job.yaml", now=now, kubeconfig=up.kubeconfig
+        )
+
+    async def lose(_: Cluster) -> int:
+        if outcome:
+            kept.finish(outcome, now=now)
+        raise Unreachable("connection refused")
+
+    assert cluster.run(arguments(), lose, looks_at=["j"]) == code
+    assert printed in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_nothing_configured")
+def test_commands_suggested_for_a_run_include_its_kubeconfig(
     tmp_path: Path, command: Command
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
@@ -195,7 +222,7 @@ def test_hints_from_a_run_name_its_cluster_and_quotations_stay_as_they_are(
 
 
 @pytest.mark.usefixtures("_nothing_configured")
-def test_commands_that_look_find_the_job_of_a_run_in_its_namespace(
+def test_commands_that_read_find_the_job_of_a_run_in_its_namespace(
     tmp_path: Path, command: Command
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as up:
@@ -215,4 +242,5 @@ def test_commands_that_look_find_the_job_of_a_run_in_its_namespace(
         )
         assert command("get", "-o", "name").out == "tfjobs.kubeflow.org/j\n"
         assert command("wait", "j").out == "j: Succeeded: done\n"
+        assert command("attach", "j").out == "succeeded: done\n"
         assert command("wait", "j", "-n", "default").code == 1

@@ -1,4 +1,4 @@
-"""`tfjob convert`: the same jobs in another API, every loss with its place, all or nothing."""
+"""`tfjob convert`: jobs in another API, each loss with its line; all jobs or none."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def shown(done: Done) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("target", [V1, V1BETA1, V1ALPHA1, TENSORSTACK])
-def test_job_is_said_in_every_api(tmp_path: Path, command: Command, target: str) -> None:
+def test_a_job_is_converted_to_every_api(tmp_path: Path, command: Command, target: str) -> None:
     done = command("convert", written(tmp_path, tfjob("W1:Never")), "--to", target)
     (job,) = shown(done)
     assert done.code == 0
@@ -75,15 +75,15 @@ def test_every_loss_is_reported_with_file_line_and_path_of_the_source(
 
 
 @pytest.mark.parametrize("target", [V1, V1BETA1, TENSORSTACK])
-def test_losses_name_the_api_that_was_asked_for(
-    tmp_path: Path, command: Command, target: str
-) -> None:
+def test_losses_name_the_target_api(tmp_path: Path, command: Command, target: str) -> None:
     err = command("convert", written(tmp_path, OLD), "--to", target).err
     assert target in err
     assert [each for each in KINDS if each != target and f"{each} " in err] == []
 
 
-def test_tensorboard_goes_from_api_to_api_and_back(tmp_path: Path, command: Command) -> None:
+def test_a_tensorboard_is_converted_to_another_api_and_back(
+    tmp_path: Path, command: Command
+) -> None:
     """004 L134-142: the example of T9k's page."""
     board = {
         "image": "t9kpublic/tensorboard:2.11.0",
@@ -116,7 +116,7 @@ def test_tensorboard_goes_from_api_to_api_and_back(tmp_path: Path, command: Comm
     assert shown(back)[0]["spec"]["tensorboardSpec"] == board
 
 
-def test_tensorboard_of_several_claims_comes_back_as_it_went(
+def test_a_tensorboard_of_several_claims_is_the_same_after_a_round_trip(
     tmp_path: Path, command: Command
 ) -> None:
     filesets = ["t9k://pvc/b/log", "t9k://pvc/a", "t9k://pvc/b/more/logs"]
@@ -136,13 +136,13 @@ def test_tensorboard_of_several_claims_comes_back_as_it_went(
     assert "spec.tensorboard" not in there.err + back.err
 
 
-def test_strict_takes_a_loss_for_a_fault(tmp_path: Path, command: Command) -> None:
+def test_strict_treats_a_loss_as_a_fault(tmp_path: Path, command: Command) -> None:
     done = command("convert", written(tmp_path, OLD), "--to", TENSORSTACK, "--strict")
     assert (done.code, done.out) == (1, "")
     assert len(done.err.splitlines()) == len(LOSSES)
 
 
-def test_strict_lets_pass_what_loses_nothing(tmp_path: Path, command: Command) -> None:
+def test_strict_accepts_a_conversion_without_losses(tmp_path: Path, command: Command) -> None:
     job = tfjob("M1:ExitCode W2:OnFailure")
     done = command("convert", written(tmp_path, job), "--to", V1ALPHA1, "--strict")
     assert (done.code, done.err) == (0, "")
@@ -163,7 +163,7 @@ def test_loss_of_a_field_in_its_older_place_is_reported_there(
     assert f"{file}:{above}: spec.cleanPodPolicy (default): {V1ALPHA1} has no such field" in err
 
 
-def test_documents_of_other_kinds_pass_in_their_place(tmp_path: Path, command: Command) -> None:
+def test_documents_of_other_kinds_are_copied_in_order(tmp_path: Path, command: Command) -> None:
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}}
     one = written(tmp_path, claim, tfjob(name="a"), name="one.yaml")
     two = written(tmp_path, tfjob(name="b"), name="two.yaml")
@@ -174,7 +174,7 @@ def test_documents_of_other_kinds_pass_in_their_place(tmp_path: Path, command: C
     assert done.out.count("---\n") == 3
 
 
-def test_what_a_server_added_is_left_out(tmp_path: Path, command: Command) -> None:
+def test_fields_that_an_api_server_sets_are_left_out(tmp_path: Path, command: Command) -> None:
     job = tfjob()
     applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
     job["metadata"] |= {
@@ -196,13 +196,13 @@ def test_what_a_server_added_is_left_out(tmp_path: Path, command: Command) -> No
     assert same == {**tfjob(), "metadata": kept}
 
 
-def test_job_in_the_wanted_api_stays_as_it_is(tmp_path: Path, command: Command) -> None:
+def test_a_job_of_the_target_api_is_unchanged(tmp_path: Path, command: Command) -> None:
     done = command("convert", written(tmp_path, OLD), "--to", V1ALPHA1)
     assert (done.code, done.err) == (0, "")
     assert shown(done) == [yaml.safe_load(OLD)]
 
 
-def test_fault_of_one_job_stops_all(tmp_path: Path, command: Command) -> None:
+def test_a_fault_of_one_job_stops_the_whole_conversion(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, tfjob("C2", name="bad"), tfjob(name="good"))
     done = command("convert", file, "--to", V1BETA1)
     head, fault, remedy = done.err.splitlines()
@@ -212,7 +212,9 @@ def test_fault_of_one_job_stops_all(tmp_path: Path, command: Command) -> None:
     assert remedy.startswith("      remedy: ")
 
 
-def test_jobs_of_one_name_are_not_brought_into_one_api(tmp_path: Path, command: Command) -> None:
+def test_jobs_of_the_same_name_are_not_converted_to_one_api(
+    tmp_path: Path, command: Command
+) -> None:
     file = written(tmp_path, tfjob("W1"), old_job())
     done = command("convert", file, "--to", V1)
     assert (done.code, done.out) == (1, "")
@@ -235,7 +237,7 @@ def test_job_that_the_target_would_reject_is_not_converted(
     assert f"would be invalid as {TENSORSTACK} and is not converted" in done.err
 
 
-def test_unreadable_file_stops_all(tmp_path: Path, command: Command) -> None:
+def test_an_unreadable_file_stops_the_whole_conversion(tmp_path: Path, command: Command) -> None:
     done = command("convert", written(tmp_path, tfjob()), str(tmp_path / "no"), "--to", V1BETA1)
     assert (done.code, done.out) == (1, "")
     assert "cannot be read" in done.err
@@ -256,7 +258,7 @@ def test_file_without_a_job_is_reported(
     assert len(shown(done)) == shown_documents
 
 
-def test_unknown_target_is_a_wrong_call_that_names_the_known_ones(command: Command) -> None:
+def test_an_unknown_target_is_a_usage_error_that_lists_the_known_ones(command: Command) -> None:
     done = command("convert", "-", "--to", "example.org/v7")
     assert done.code == 2
     for api in KINDS:

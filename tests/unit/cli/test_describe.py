@@ -26,13 +26,13 @@ def described(
 def test_state_conditions_pods_and_events_are_shown(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = cluster.put_job(tfjob("W2", name="told"), ("Created", "made"), ("Failed", "it broke"))
+    job = cluster.put_job(tfjob("W2", name="broken"), ("Created", "made"), ("Failed", "it broke"))
     cluster.put_pod(job, "worker", index=1, status=ended(3))
     cluster.put_pod(job, "worker", index=0)
     meta = job["metadata"]
-    about = {"kind": "TFJob", "name": "told", "namespace": "default", "uid": meta["uid"]}
+    about = {"kind": "TFJob", "name": "broken", "namespace": "default", "uid": meta["uid"]}
     event = {
-        "metadata": {"name": "told.1"},
+        "metadata": {"name": "broken.1"},
         "involvedObject": about,
         "reason": "Broken",
         "message": "so it is",
@@ -41,10 +41,10 @@ def test_state_conditions_pods_and_events_are_shown(
         "lastTimestamp": "2026-01-01T00:00:00Z",
     }
     cluster.endpoint.request("POST", EVENTS, event)
-    lines = described(cluster, capsys, "told")
+    lines = described(cluster, capsys, "broken")
     assert "State: Failed" in lines
     pods = lines[lines.index("Pods:") + 2 :][:2]
-    assert pods[0].startswith("worker-0 told-worker-0 Running 0")
+    assert pods[0].startswith("worker-0 broken-worker-0 Running 0")
     assert pods[1].endswith("tensorflow: Error, exit code 3")
     assert any(line.endswith("so it is (x2)") for line in lines)
 
@@ -64,7 +64,7 @@ def test_a_pod_that_cannot_be_placed_says_why(
     assert lines[lines.index("Pods:") + 2].endswith("Unschedulable: " + str(why["message"]))
 
 
-def test_a_container_that_is_started_again_says_how_it_ended(
+def test_a_restarted_container_shows_how_it_ended(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W1", name="again"))
@@ -80,7 +80,7 @@ def test_a_container_that_is_started_again_says_how_it_ended(
     assert lines[lines.index("Pods:") + 2].endswith(why)
 
 
-def test_a_job_that_no_operator_has_seen_is_said_so(
+def test_a_job_that_no_operator_has_seen_is_reported(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W1", name="unseen"))
@@ -89,7 +89,7 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
     assert lines[lines.index("Pods:") + 1] == "none"
 
 
-def test_a_job_of_another_controller_is_said_so_until_its_status_is_there(
+def test_a_job_of_another_controller_is_reported_until_it_has_a_status(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy = {"managedBy": "kueue.x-k8s.io/multikueue"}
@@ -125,7 +125,7 @@ def test_phase_reason_and_tensorboard_of_other_apis_are_shown(
     assert "Created True - TfJob old is created" in lines
 
 
-def test_text_of_users_cannot_drive_the_terminal_of_whoever_reads_it(
+def test_text_of_users_cannot_control_the_terminal(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\nFORGED"

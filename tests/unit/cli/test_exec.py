@@ -1,4 +1,4 @@
-"""`tfjob exec` and `tfjob shell` beside real replicas of a local cluster."""
+"""`tfjob exec` and `tfjob shell` with real replicas of a local cluster."""
 
 import os
 import pty
@@ -54,6 +54,19 @@ while True:
     signal.pause()
 """
 
+_SIGNAL_AT_START = """
+import os, signal, subprocess, sys
+from tfjob.cli.main import main
+
+class Popen(subprocess.Popen):
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        os.kill(os.getpid(), signal.{signal_name})
+
+subprocess.Popen = Popen
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
@@ -104,7 +117,9 @@ def tfjob_command(
     )
 
 
-def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: LocalCluster) -> None:
+def test_a_command_runs_in_the_environment_of_a_replica_and_returns_its_exit_code(
+    cluster: LocalCluster,
+) -> None:
     script = 'pwd; echo $COLOUR; cat /data/file; echo "$TF_CONFIG"; cat; exit 7'
     done = tfjob_command(cluster, "exec", "one/worker-1", "--", "sh", "-c", script, stdin="typed")
     place, colour, kept, task = done.stdout.splitlines()[:4]
@@ -114,18 +129,44 @@ def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: Lo
     assert done.returncode == 7
 
 
-def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster) -> None:
-    done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", "kill -TERM $$")
-    assert done.returncode == 128 + signal.SIGTERM
+@pytest.mark.parametrize("name", ["TERM", "INT", "QUIT", "HUP"])
+def test_a_command_ended_by_a_signal_exits_with_128_plus_its_number(
+    cluster: LocalCluster, name: str
+) -> None:
+    script = f"ulimit -c 0; kill -{name} $$; exit 5"
+    done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", script)
+    assert done.returncode == 128 + signal.Signals[f"SIG{name}"]
 
 
-def test_a_shell_opens_beside_a_replica(cluster: LocalCluster) -> None:
+@pytest.mark.parametrize(
+    ("signal_name", "script", "code"),
+    [
+        ("SIGTERM", "exec sleep 600", 128 + signal.SIGTERM),
+        ("SIGHUP", "exec sleep 600", 128 + signal.SIGHUP),
+        ("SIGINT", "exit 5", 5),
+    ],
+)
+def test_a_signal_while_the_command_starts_leaves_no_orphan(
+    cluster: LocalCluster, signal_name: str, script: str, code: int
+) -> None:
+    given = words(cluster, "exec", "two/worker-0", "--", "sh", "-c", script)
+    program = _SIGNAL_AT_START.format(signal_name=signal_name)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *given[given.index("exec") :]],
+        stdin=subprocess.DEVNULL,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == code
+
+
+def test_a_shell_opens_in_the_environment_of_a_replica(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "shell", "worker-1", stdin="echo in $COLOUR\nexit 3\n")
     assert (done.returncode, done.stdout) == (3, "in blue\n")
-    assert done.stderr == "/bin/sh beside one/worker-1; `exit` leaves it\n"
+    assert done.stderr == "/bin/sh in the environment of one/worker-1; `exit` ends the shell\n"
 
 
-def test_the_command_has_the_terminal(cluster: LocalCluster) -> None:
+def test_the_command_uses_the_terminal(cluster: LocalCluster) -> None:
     controller, terminal = pty.openpty()
     script = "test -t 0 && test -t 1 && exit 4"
     done = subprocess.run(
@@ -158,7 +199,7 @@ def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["worker-0", "--", "ls"], "ambiguous; name one of one/worker-0, two/worker-0"),
         (["worker-9", "--", "ls"], "there is no replica worker-9; these run: one/worker-0, "),
@@ -166,15 +207,15 @@ def test_a_shell_that_is_killed_leaves_the_terminal_as_it_was(
         (["worker-1", "-c", "other", "--", "ls"], "'other' of one/worker-1 does not run"),
     ],
 )
-def test_what_cannot_be_entered_says_why(
-    cluster: LocalCluster, given: list[str], told: str
+def test_a_command_that_cannot_run_in_a_replica_is_reported_with_the_reason(
+    cluster: LocalCluster, given: list[str], message: str
 ) -> None:
     done = tfjob_command(cluster, "exec", *given)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
 
 
-def test_a_replica_that_has_ended_says_so_and_leaves_nothing(cluster: LocalCluster) -> None:
+def test_a_replica_that_has_ended_is_reported_and_leaves_no_files(cluster: LocalCluster) -> None:
     job = yaml.safe_load(_JOB.format(name="over", replicas=1))
     (container,) = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     container["command"] = ["sh", "-c", "exit 3"]
@@ -190,13 +231,13 @@ def test_a_replica_that_has_ended_says_so_and_leaves_nothing(cluster: LocalClust
     cluster.until("the replica has ended", uid_when_over)
     done = tfjob_command(cluster, "exec", "over/worker-0", "--", "ls")
     assert done.returncode == 1
-    told = "container 'tensorflow' of over/worker-0 has ended with exit code 3"
-    assert done.stderr == f"error: {told}; `tfjob explain over` says why\n"
+    message = "container 'tensorflow' of over/worker-0 has ended with exit code 3"
+    assert done.stderr == f"error: {message}; `tfjob explain over` says why\n"
     folder = cluster.data / "node" / "pods" / uid_when_over()
     assert list(folder.glob("**/surroundings.json")) == []
 
 
-def test_a_command_that_is_not_there_is_127(cluster: LocalCluster) -> None:
+def test_a_missing_command_exits_with_127(cluster: LocalCluster) -> None:
     done = tfjob_command(cluster, "exec", "worker-1", "--", "no-such-command")
     assert done.returncode == 127
     assert "no-such-command: No such file or directory in one/worker-1" in done.stderr

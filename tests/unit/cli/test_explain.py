@@ -1,4 +1,4 @@
-"""`tfjob explain`: one sentence first, then what proves it."""
+"""`tfjob explain`: one sentence first, then the evidence."""
 
 import json
 from collections.abc import Iterator
@@ -103,13 +103,13 @@ def event(job: dict[str, Any], about: dict[str, Any], **fields: str) -> dict[str
     }
 
 
-def test_the_first_line_says_it_all_and_the_rest_proves_it(
+def test_the_first_line_is_a_summary_and_the_sections_show_the_evidence(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job_with(cluster, "told", diagnosis=STORED)
-    lines = explained(cluster, capsys, "told")
+    job_with(cluster, "mnist", diagnosis=STORED)
+    lines = explained(cluster, capsys, "mnist")
     assert lines[0] == (
-        "told: worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3;"
+        "mnist: worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3;"
         " worker-0 and worker-2 then lost it and ended; the job runs again."
     )
     assert "  Exit code: 137" in lines
@@ -120,7 +120,7 @@ def test_the_first_line_says_it_all_and_the_rest_proves_it(
     assert lines[place + 2] == f"  {GROUP}"
 
 
-def test_restarts_of_groups_are_not_recommended_to_a_job_that_has_them(
+def test_group_restarts_are_not_recommended_to_a_job_that_has_them(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job_with(cluster, "grouped", diagnosis=STORED)
@@ -151,8 +151,8 @@ def test_an_event_that_repeats_the_timeline_is_left_out(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "once", diagnosis=STORED)
-    told = f"{STORED['message']}. {STORED['remedy']}"
-    for reason, message in (("OutOfMemory", told), ("FailedCreatePod", "a pod is refused")):
+    repeated = f"{STORED['message']}. {STORED['remedy']}"
+    for reason, message in (("OutOfMemory", repeated), ("FailedCreatePod", "a pod is refused")):
         cluster.endpoint.request("POST", EVENTS, event(job, job, reason=reason, message=message))
     lines = explained(cluster, capsys, "once")
     shown = lines[lines.index("Events:") + 1 :]
@@ -172,7 +172,7 @@ def test_restarts_in_place_are_counted_before_the_status_shows_them(
     assert first.endswith("the job runs again, 1 of 3 restarts left.")
 
 
-def test_a_job_without_replicas_is_not_said_to_start(
+def test_a_job_without_replicas_is_not_reported_as_starting(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W0", name="none"), ("Created", "made"))
@@ -181,7 +181,7 @@ def test_a_job_without_replicas_is_not_said_to_start(
     )
 
 
-def test_a_job_that_was_scaled_to_zero_is_not_said_to_run_again(
+def test_a_job_that_was_scaled_to_zero_is_not_reported_as_running_again(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W0", name="idle"), ("Running", "it runs"))
@@ -265,7 +265,7 @@ def test_a_failed_job_without_pods_is_explained_by_its_verdict(
         ("FailedCreatePodSandBox", "SandboxFailed"),
     ],
 )
-def test_what_only_events_show_is_read_from_them(
+def test_a_cause_that_only_events_show_is_read_from_events(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], reason: str, cause: str
 ) -> None:
     name = reason.lower()
@@ -283,8 +283,8 @@ def test_a_probe_that_restarts_a_container_is_named(
     container = {"name": "tensorflow", "restartCount": 2, "state": {"running": {}}}
     status = {"phase": "Running", "containerStatuses": [container]}
     about = pod_of(cluster, job, status)
-    told = event(job, about, reason="Unhealthy", message="Liveness probe failed: HTTP 500")
-    cluster.endpoint.request("POST", EVENTS, told)
+    warning = event(job, about, reason="Unhealthy", message="Liveness probe failed: HTTP 500")
+    cluster.endpoint.request("POST", EVENTS, warning)
     assert as_json(cluster, capsys, "probed")["cause"] == "ProbeFailed"
 
 
@@ -292,8 +292,8 @@ def test_a_refused_create_of_another_operator_is_read_from_its_event(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "refused")
-    told = event(job, job, reason="FailedCreatePod", message="Error creating: exceeded quota: q")
-    cluster.endpoint.request("POST", EVENTS, told)
+    warning = event(job, job, reason="FailedCreatePod", message="Error creating: exceeded quota: q")
+    cluster.endpoint.request("POST", EVENTS, warning)
     assert as_json(cluster, capsys, "refused")["cause"] == "QuotaExceeded"
 
 
@@ -308,20 +308,20 @@ def test_jobs_of_other_apis_are_explained(
     assert lines[0].startswith("old: worker-1 was killed: out of memory")
 
 
-def test_describe_and_wait_tell_the_same_sentence(
+def test_describe_and_wait_print_the_same_sentence(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W3", name="same"), ("Created", "made"), ("Failed", "it broke"))
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/same/status"
     cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
-    told = explained(cluster, capsys, "same")[0].removeprefix("same: ").removesuffix(".")
+    sentence = explained(cluster, capsys, "same")[0].removeprefix("same: ").removesuffix(".")
     assert main(["describe", "same", *cluster.flags]) == 0
-    assert told in capsys.readouterr().out
+    assert sentence in capsys.readouterr().out
     assert main(["wait", "same", *cluster.flags]) == 1
-    assert told in capsys.readouterr().out
+    assert sentence in capsys.readouterr().out
 
 
-def test_a_running_job_tells_when_its_replicas_printed_last(
+def test_a_running_job_shows_when_its_replicas_last_printed(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_with(cluster, "quiet")

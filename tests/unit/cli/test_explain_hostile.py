@@ -1,4 +1,4 @@
-"""Text of users is data wherever a diagnosis is printed: never control signs, markup or formats."""
+"""Text of users in a diagnosis is never printed as control characters, markup or formats."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def stored(text: str) -> dict[str, Any]:
 
 
 def pod_status(text: str) -> dict[str, Any]:
-    """What a program and its kubelet can say."""
+    """What a program and its kubelet can report."""
     ended = {
         "exitCode": 1,
         "reason": text,
@@ -90,7 +90,7 @@ def a_job(cluster: ThreadedApiServer, name: str, text: str, *, is_stored: bool) 
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_no_command_lets_text_of_users_drive_the_terminal(
+def test_text_of_users_cannot_control_the_terminal_in_any_command(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *, is_stored: bool
 ) -> None:
     name = f"evil-{is_stored}".lower()
@@ -125,6 +125,6 @@ def test_huge_text_is_cut(
     name = f"huge-{is_stored}".lower()
     a_job(cluster, name, HUGE, is_stored=is_stored)
     main(["explain", name, "-o", "json", *cluster.flags])
-    told = json.loads(capsys.readouterr().out)
-    del told["sentence"]
-    assert len(json.dumps(told)) < 5000
+    shown = json.loads(capsys.readouterr().out)
+    del shown["sentence"]
+    assert len(json.dumps(shown)) < 5000

@@ -25,14 +25,13 @@ from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s.pod import Pod
-from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 
 
 class FirstRunOnly(Lines):
-    """Lines of a container until it is started again; then none."""
+    """Lines of a container until it is restarted; then none."""
 
     def __init__(self) -> None:
         self.asked_again = asyncio.Event()
@@ -76,20 +75,8 @@ def again_after(code: int) -> Json:
     return {**status, "containerStatuses": [{**container, **last, "restartCount": 1}]}
 
 
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-async def play(cluster: Cluster) -> Play:
-    job = tfjob("W2")
-    return Play(cluster, await apply_all(cluster, [job], job=job))
-
-
 @pytest.mark.scenario("R45")
-async def test_success_comes_with_every_line_of_every_replica(play: Play) -> None:
+async def test_a_successful_job_shows_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     await play.pod(1, ended(0))
@@ -107,9 +94,8 @@ async def test_success_comes_with_every_line_of_every_replica(play: Play) -> Non
     assert "worker-0 " in play.screen.logs
 
 
-async def test_the_address_of_tensorboard_is_printed_once(cluster: Cluster) -> None:
-    job = old_job(tensorboard={"logDir": "/logs"})
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
+async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: Cluster) -> None:
+    play = await Play.of(cluster, old_job(tensorboard={"logDir": "/logs"}))
     following = play.begin()
     body: Json = {
         "metadata": {
@@ -117,64 +103,37 @@ async def test_the_address_of_tensorboard_is_printed_once(cluster: Cluster) -> N
             "labels": {"tf_job_name": "j", "app": "tensorboard"},
             "annotations": {"tfjob.dev/url": "http://127.0.0.1:7007/"},
         },
-        "spec": {"containers": [{"name": "tensorboard", "image": "x"}]},
-    }
-    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
-    await play.screen.until("TensorBoard")
-    path = PODS.item("tensorboard-76no-x", "default", subresource="status")
-    await cluster.api.patch(path, {"status": running()}, decode=PartialObjectMetadata)
-    play.interrupts.hear()
-    assert await following is Outcome.INTERRUPTED
-    printed = [each for each in play.screen.messages if "TensorBoard" in each]
-    assert printed == ["TensorBoard: http://127.0.0.1:7007/"]
-    assert play.screen.rows == []
-
-
-async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> None:
-    job = old_job(tensorboard={"logDir": "/logs"})
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
-    following = play.begin()
-    labels = {"tf_job_name": "j", "app": "tensorboard"}
-    body: Json = {
-        "metadata": {"name": "tensorboard-76no-x", "labels": labels},
         "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
     }
     await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
+    await play.screen.until("TensorBoard: http")
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
-    await cluster.api.patch(path, {"status": ended(127)}, decode=PartialObjectMetadata)
-    await play.screen.until("TensorBoard: tensorflow does not run: exit code 127")
+    for status in (running(), ended(127)):
+        await cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
+    await play.screen.until("does not run")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
+    assert [each for each in play.screen.messages if "TensorBoard" in each] == [
+        "TensorBoard: http://127.0.0.1:7007/",
+        "TensorBoard: tensorflow does not run: exit code 127",
+    ]
+    assert play.screen.rows == []
 
 
-async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -> None:
-    job = tfjob("W1")
-    found = await apply_all(cluster, [job], job=job)
-    play = Play(cluster, found, detaches=True)
+async def test_detaching_does_not_end_the_job(cluster: Cluster) -> None:
+    play = await Play.of(cluster, tfjob("W1"), detaches=True)
     following = play.begin()
     await play.pod(0, running())
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
-    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
-    assert (await cluster.api.get(found.path, decode=PartialObjectMetadata)).metadata.name == "j"
-
-
-async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
-    job = tfjob("W1")
-    play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
-    following = play.begin()
-    waiting = {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
-    container = {"name": "tensorflow", "state": {"waiting": waiting}}
-    await play.pod(0, {"phase": "Pending", "containerStatuses": [container]})
-    await play.screen.until('worker-0 Pending CreateContainerConfigError: secret "s" not found')
-    play.interrupts.hear()
-    play.interrupts.hear()
-    assert await following is Outcome.INTERRUPTED
+    assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
+    left = await cluster.api.get(play.found.path, decode=PartialObjectMetadata)
+    assert not left.metadata.is_terminating
 
 
 @pytest.mark.scenario("R45")
-async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
+async def test_a_failed_job_names_the_first_failed_replica_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))
     await play.screen.until("last of j-worker-1")
@@ -190,9 +149,9 @@ async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) ->
 async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
     tmp_path: Path,
 ) -> None:
-    logs, job = FirstRunOnly(), tfjob("W2")
+    logs = FirstRunOnly()
     async with api_server_in_loop(tmp_path, logs=logs) as cluster:
-        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        play = await Play.of(cluster, tfjob("W2"))
         following = play.begin()
         await play.pod(0, running())
         await play.screen.until("last of j-worker-0")
@@ -205,10 +164,11 @@ async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
 
 
 @pytest.mark.parametrize("is_interrupted", [False, True])
-async def test_no_line_comes_after_the_verdict(tmp_path: Path, *, is_interrupted: bool) -> None:
-    job = tfjob("W2")
+async def test_no_log_line_is_printed_after_the_verdict(
+    tmp_path: Path, *, is_interrupted: bool
+) -> None:
     async with api_server_in_loop(tmp_path, logs=Endless()) as cluster:
-        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        play = await Play.of(cluster, tfjob("W2"))
         following = play.begin()
         await play.pod(0, running())
         await play.screen.until("more")
@@ -249,7 +209,7 @@ async def test_the_end_of_a_replica_is_shown_after_its_last_line(
     monkeypatch.setattr(replica_logs, "_DRAIN_TIMEOUT", PATIENCE)
     logs, job = Late(), tfjob("W2")
     async with api_server_in_loop(tmp_path, logs=logs) as cluster:
-        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        play = await Play.of(cluster, job)
         following = play.begin()
         await play.pod(0, running())
         await play.screen.until("first of j-worker-0")
@@ -270,7 +230,7 @@ async def test_a_log_that_does_not_end_holds_the_end_of_its_replica_back_for_a_w
     monkeypatch.setattr(replica_logs, "_DRAIN_TIMEOUT", 0.0)
     job = tfjob("W2")
     async with api_server_in_loop(tmp_path, logs=Late()) as cluster:
-        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        play = await Play.of(cluster, job)
         following = play.begin()
         await play.pod(0, ended(3))
         await play.screen.until("worker-0 Failed exit code 3")
@@ -290,9 +250,8 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     assert play.screen.failures[0][0] == "worker-0"
 
 
-async def test_only_the_wanted_lines_are_passed_on(cluster: Cluster) -> None:
-    job = tfjob("W2")
-    play = Play(cluster, await apply_all(cluster, [job], job=job), logs="worker-1")
+async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) -> None:
+    play = await Play.of(cluster, tfjob("W2"), logs="worker-1")
     following = play.begin()
     await play.pod(0, ended(4))
     await play.pod(1, ended(0))
@@ -322,7 +281,9 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     assert len([each for each in play.screen.messages if "warning" in each]) == 2
 
 
-async def test_a_recreated_replica_counts_as_restarted_and_is_blamed(play: Play) -> None:
+async def test_a_recreated_replica_counts_as_restarted_and_is_named_as_the_cause(
+    play: Play,
+) -> None:
     following = play.begin()
     await play.pod(1, ended_at("00:10", code=137))
     await play.screen.until("worker-1 Failed exit code 137")
@@ -346,7 +307,7 @@ def ended_at(moment: str, *, code: int) -> Json:
 async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cluster) -> None:
     job = old_job()
     del job["spec"]["RuntimeId"]
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    play = await Play.of(cluster, job)
     following = play.begin()
     labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
     containers = [{"name": "tensorflow", "image": "x"}]
@@ -373,10 +334,8 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
 
 
 async def test_a_missing_module_gives_a_hint(tmp_path: Path) -> None:
-    job = tfjob("W1")
     async with api_server_in_loop(tmp_path, logs=MissingModule()) as cluster:
-        found = await apply_all(cluster, [job], job=job)
-        play = Play(cluster, found, python="/venv/bin/python")
+        play = await Play.of(cluster, tfjob("W1"), python="/venv/bin/python")
         following = play.begin()
         await play.pod(0, ended(1))
         await play.screen.until("No module")

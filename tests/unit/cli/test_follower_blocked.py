@@ -1,37 +1,17 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.support.local_apiserver.serving import (
-    api_server_in_loop,
-    running,
-)
+from tests.support.local_apiserver.serving import running
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.node.overcommit import ANNOTATION, Overcommit
-from tfjob.sdk.apply import apply_all
 from tfjob.sdk.blocked_check import allocatable_of
 from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 NODES = Resource("", "v1", "nodes", namespaced=False)
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-async def play(cluster: Cluster) -> Play:
-    job = tfjob("W2")
-    return Play(cluster, await apply_all(cluster, [job], job=job))
 
 
 def unschedulable() -> Json:
@@ -68,7 +48,7 @@ def job_requesting(cpu: int) -> Json:
     return job
 
 
-async def test_a_job_whose_pods_are_rejected_for_good_is_ended(play: Play) -> None:
+async def test_a_job_whose_pods_are_permanently_rejected_is_ended(play: Play) -> None:
     following = play.begin()
     await play.warn_about_job("FailedCreatePod", 'Error creating: Pod "j" is invalid: bad')
     assert await following is Outcome.BLOCKED
@@ -90,8 +70,7 @@ async def test_a_job_without_its_volume_claim_is_ended_when_no_pod_runs(play: Pl
 
 async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
     await add_node(cluster, "4")
-    job = job_requesting(cpu=5)
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    play = await Play.of(cluster, job_requesting(cpu=5))
     following = play.begin()
     await play.pod(0, unschedulable())
     assert await following is Outcome.BLOCKED
@@ -102,8 +81,7 @@ async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
 
 async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster) -> None:
     await add_node(cluster, "4")
-    job = job_requesting(cpu=4)
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    play = await Play.of(cluster, job_requesting(cpu=4))
     following = play.begin()
     await play.pod(0, unschedulable())
     await play.screen.until("Insufficient cpu")
@@ -114,8 +92,7 @@ async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster
 async def test_a_job_that_shall_fit_is_not_too_large(cluster: Cluster) -> None:
     await add_node(cluster, "4", **{ANNOTATION: Overcommit(requests=True).annotation})
     assert await allocatable_of(cluster) is None
-    job = job_requesting(cpu=5)
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    play = await Play.of(cluster, job_requesting(cpu=5))
     following = play.begin()
     await play.pod(0, unschedulable())
     await play.screen.until("Insufficient cpu")
@@ -130,9 +107,8 @@ async def test_a_suspended_job_is_ended(play: Play) -> None:
     assert "the job is suspended" in play.screen.verdicts[0][0]
 
 
-async def test_a_blocked_job_is_kept_on_request(cluster: Cluster) -> None:
-    job = tfjob("W1")
-    play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
+async def test_a_blocked_job_is_not_ended_with_wait(cluster: Cluster) -> None:
+    play = await Play.of(cluster, tfjob("W1"), waits_if_blocked=True)
     following = play.begin()
     await play.end("Suspended", "on hold")
     await play.screen.until("on hold")

@@ -1,12 +1,11 @@
 """A followed job that the user or its time limit ends."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import api_server_in_loop, ended, running
+from tests.support.local_apiserver.serving import ended, running
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
@@ -14,37 +13,41 @@ from tfjob.cli.follower import Outcome
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import PODS
-from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 
 
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-async def play(cluster: Cluster) -> Play:
-    job = tfjob("W2")
-    return Play(cluster, await apply_all(cluster, [job], job=job))
-
-
-async def test_an_interrupted_job_that_cannot_be_deleted_ends_all_the_same(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("options", "outcome", "end"),
+    [
+        ({}, Outcome.INTERRUPTED, "are killed"),
+        ({"keeps_cluster": True}, Outcome.INTERRUPTED, "are killed"),
+        ({"limit": 0.01}, Outcome.TIMED_OUT, "are killed"),
+        (
+            {"limit": 0.01, "keeps_cluster": True},
+            Outcome.TIMED_OUT,
+            "keep running until the cluster ends",
+        ),
+    ],
+)
+async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
+    cluster: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    outcome: Outcome,
+    end: str,
 ) -> None:
     async def full(*_: object, **__: object) -> None:
         raise ApiError("the disk is full", status=500)
 
     monkeypatch.setattr(Api, "delete", full)
-    following = play.begin()
-    await play.pod(0, running())
-    await play.screen.until("last of j-worker-0")
-    play.interrupts.hear()
-    assert await following is Outcome.INTERRUPTED
-    told = "j: cannot be deleted, its processes are killed: the disk is full"
-    assert play.screen.messages[-1] == told
-    assert play.screen.verdicts == [("j: interrupted", False)]
+    play = await Play.of(cluster, tfjob("W2"), **options)
+    if outcome is Outcome.INTERRUPTED:
+        play.interrupts.hear()
+    assert await play.begin() is outcome
+    message = f"j: cannot be deleted, its processes {end}: the disk is full"
+    assert play.screen.messages[-1] == message
+    assert [is_good for _, is_good in play.screen.verdicts] == [False]
+    assert (play.screen.state == "Stopped") is (end == "are killed")
 
 
 async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -> None:
@@ -79,7 +82,7 @@ async def test_an_interrupted_job_and_the_replicas_that_it_ends_are_stopped_and_
     assert play.screen.rows == ["worker-0 Failed exit code 3", "worker-1 Stopped exit code 143"]
 
 
-async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
+async def test_a_second_interrupt_does_not_wait_for_pods(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
@@ -99,8 +102,7 @@ async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
 
 
 async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: Cluster) -> None:
-    job = tfjob("W1")
-    play = Play(cluster, await apply_all(cluster, [job], job=job), limit=0.01)
+    play = await Play.of(cluster, tfjob("W1"), limit=0.01)
     assert await play.begin() is Outcome.TIMED_OUT
     assert play.screen.messages[0].startswith("j is ended at ")
     assert play.screen.messages[1:] == [

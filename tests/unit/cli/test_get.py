@@ -49,7 +49,7 @@ def test_a_job_that_was_scaled_to_zero_is_shown_to_have_no_replicas(
     assert "no replicas" not in over
 
 
-def test_all_namespaces_show_theirs(
+def test_jobs_of_all_namespaces_show_their_namespace(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = got(cluster, capsys, "-A", "-o", "wide").splitlines()[1].split()
@@ -86,7 +86,7 @@ def test_restarts_in_place_of_a_finished_job_are_counted(
         assert got(cluster, capsys, "j").splitlines()[1].split()[3] == "5"
 
 
-def test_jobs_of_several_apis_say_whose_they_are(
+def test_jobs_of_several_apis_show_their_api(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:
@@ -103,7 +103,7 @@ def test_jobs_of_several_apis_say_whose_they_are(
         assert cluster.job_names() == ["same"]
 
 
-def test_one_job_is_the_object_itself(
+def test_a_single_job_is_printed_as_an_object_and_not_as_a_list(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert yaml.safe_load(got(cluster, capsys, "one", "-o", "yaml"))["metadata"]["name"] == "one"
@@ -111,21 +111,21 @@ def test_one_job_is_the_object_itself(
     assert got(cluster, capsys, "one", "-o", "name") == "tfjobs.kubeflow.org/one\n"
 
 
-def test_a_job_that_is_not_there_is_said_so(
+def test_a_missing_job_is_reported(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["get", "three", *cluster.flags]) == 1
     assert "no job 'three' in namespace 'default'" in capsys.readouterr().err
 
 
-def test_an_empty_namespace_is_no_error(
+def test_an_empty_namespace_is_not_an_error(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["get", "-n", "elsewhere", *cluster.flags]) == 0
     assert capsys.readouterr().err == "No jobs found in elsewhere.\n"
 
 
-def test_a_kubeconfig_that_is_missing_is_one_sentence(
+def test_a_missing_kubeconfig_is_reported_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["get", "--kubeconfig", str(tmp_path / "none")]) == 1
@@ -141,7 +141,7 @@ def test_a_missing_job_does_not_hide_the_others(
     assert captured.err.startswith("error: no job 'nope' in namespace 'default'")
 
 
-def test_a_cluster_that_does_not_answer_comes_with_a_remedy(
+def test_an_unreachable_cluster_is_reported_with_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:
@@ -152,12 +152,12 @@ def test_a_cluster_that_does_not_answer_comes_with_a_remedy(
     assert "`tfjob local up` starts a cluster on this machine" in err
 
 
-def test_an_empty_list_is_still_a_list(
+def test_an_empty_result_is_printed_as_a_list(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert json.loads(got(cluster, capsys, "-n", "elsewhere", "-o", "json"))["items"] == []
 
 
-def test_watching_goes_with_tables_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_is_rejected_unless_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["get", "-w", "-o", "json"]) == 2
     assert "--watch prints a table" in capsys.readouterr().err

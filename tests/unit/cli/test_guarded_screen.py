@@ -1,4 +1,4 @@
-"""What becomes of a run whose live view fails."""
+"""What happens to a run whose live view fails."""
 
 import asyncio
 import io
@@ -15,7 +15,7 @@ from tfjob.cli.live_view import TerminalScreen, refresh_until_failed
 from tfjob.cli.run_output import PlainScreen, ReplicaRow
 
 ROW = ReplicaRow(replica="worker-0", phase="Running", restarts=0, why="")
-TOLD = "the live view has failed (ValueError: too small); plain lines follow"
+FAILED = "the live view has failed (ValueError: too small); plain lines follow"
 
 
 class View:
@@ -38,7 +38,7 @@ def failing(*_: object, **__: object) -> None:
     raise ValueError("too small")
 
 
-async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
+async def test_a_view_that_fails_is_reported_and_plain_lines_follow(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with view.live:
@@ -50,7 +50,7 @@ async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
         view.guarded.show([ROW], state="Running")
         view.guarded.verdict("it ended", is_good=True)
     assert view.plain.getvalue().splitlines() == [
-        TOLD,
+        FAILED,
         "[worker-0] before",
         "[worker-0] after",
         "worker-0: Running",
@@ -67,7 +67,7 @@ async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
         ("failure", lambda screen: screen.failure("w", "why", ["x"]), "w failed first (why)"),
     ],
 )
-def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
+def test_output_that_the_view_fails_to_show_is_printed_in_plain_lines(
     view: View,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -77,12 +77,12 @@ def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
     monkeypatch.setattr(view.screen, name, failing)
     call(view.guarded)
     lines = view.plain.getvalue().splitlines()
-    assert lines[0] == TOLD
+    assert lines[0] == FAILED
     assert lines[1].startswith(shown)
     assert view.guarded.has_failed
 
 
-def test_a_line_that_the_view_takes_before_it_fails_is_printed_once(
+def test_a_line_that_the_view_accepts_before_it_fails_is_printed_once(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = view.screen.log
@@ -94,11 +94,11 @@ def test_a_line_that_the_view_takes_before_it_fails_is_printed_once(
     view.guarded.log("w", "same")
     monkeypatch.setattr(view.screen, "log", fail_late)
     view.guarded.log("w", "same")
-    assert view.plain.getvalue().splitlines() == [TOLD, "[w] same", "[w] same"]
+    assert view.plain.getvalue().splitlines() == [FAILED, "[w] same", "[w] same"]
 
 
 @pytest.mark.parametrize("keys", ["", " ", "a", "up", "/b\n"])
-def test_no_line_is_lost_that_the_view_fails_to_print(
+def test_lines_that_the_view_fails_to_print_are_not_lost(
     view: View, monkeypatch: pytest.MonkeyPatch, keys: str
 ) -> None:
     view.guarded.show([ROW], state="Running")
@@ -111,21 +111,31 @@ def test_no_line_is_lost_that_the_view_fails_to_print(
         view.guarded.message("a word")
         view.guarded.attempt(lambda: view.screen.press("a"))
     assert view.plain.getvalue().splitlines() == [
-        TOLD,
+        FAILED,
         "[worker-0] before",
         "[ps-0] beside",
         "a word",
     ]
 
 
-def test_a_key_that_fails_does_not_end_the_view_in_silence(view: View) -> None:
+def test_skipped_lines_are_counted_if_the_view_fails(view: View) -> None:
+    view.screen.press(" ")
+    for place in range(10_002):
+        view.guarded.log("w", str(place))
     view.guarded.attempt(failing)
-    assert TOLD in view.plain.getvalue()
-    view.guarded.attempt(failing)
-    assert view.plain.getvalue().count(TOLD) == 1
+    lines = view.plain.getvalue().splitlines()
+    assert lines[:3] == [FAILED, "2 lines were skipped in the pause", "[w] 2"]
+    assert len(lines) == 10_002
 
 
-def test_a_view_that_works_prints_nothing_plain(view: View) -> None:
+def test_an_error_in_the_handling_of_a_key_is_reported(view: View) -> None:
+    view.guarded.attempt(failing)
+    assert FAILED in view.plain.getvalue()
+    view.guarded.attempt(failing)
+    assert view.plain.getvalue().count(FAILED) == 1
+
+
+def test_a_working_view_prints_no_plain_lines(view: View) -> None:
     with view.live:
         view.guarded.message("a word")
         view.guarded.log("worker-0", "a line")

@@ -53,7 +53,7 @@ def test_templates_and_sorting_follow_kubectl(
         (["--sort-by", ".spec.none"], "--sort-by .spec.none: no job has a value there"),
     ],
 )
-def test_what_cannot_be_printed_or_sorted_is_explained(
+def test_an_invalid_format_or_sort_path_is_reported(
     cluster: ThreadedApiServer, command: Command, words: list[str], error: str
 ) -> None:
     done = command("get", *words, *cluster.flags)

@@ -22,7 +22,7 @@ from tfjob.cli.keyboard import BACKSPACE, DOWN, ENTER, ESCAPE, UP, keys
         ("\x00\x01é", ["é"]),
     ],
 )
-def test_what_a_terminal_sends_becomes_keys(text: str, expected: list[str]) -> None:
+def test_input_of_a_terminal_is_decoded_into_keys(text: str, expected: list[str]) -> None:
     assert keys(text) == expected
 
 

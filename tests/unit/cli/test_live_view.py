@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tfjob.cli import keyboard
-from tfjob.cli.live_view import TerminalScreen
+from tfjob.cli.live_view import TerminalScreen, terminal_screen
 from tfjob.cli.run_output import ReplicaRow
 
 
@@ -60,7 +60,7 @@ def test_a_message_comes_after_the_lines_before_it(console: Console) -> None:
     assert written(console) == "worker-0 one\n● it runs\n"
 
 
-def test_markup_of_a_program_is_only_text(console: Console) -> None:
+def test_markup_in_the_output_of_a_program_is_printed_as_text(console: Console) -> None:
     screen = screen_on(console)
     screen.log("worker-0", "[bold]not bold[/bold] [/nothing]")
     screen.message("[red]it[/red] is made")
@@ -70,7 +70,7 @@ def test_markup_of_a_program_is_only_text(console: Console) -> None:
     ]
 
 
-def test_a_long_line_is_printed_whole(console: Console) -> None:
+def test_a_long_line_is_printed_in_full(console: Console) -> None:
     screen = screen_on(console)
     screen.log("worker-0", "x" * 500)
     screen.refresh()
@@ -93,7 +93,7 @@ def test_an_unfinished_line_is_shown_in_the_panel_until_it_is_finished(console: 
     assert panel(screen, console)[-1] == "worker-0  Running  0"
 
 
-def test_signs_that_move_the_cursor_do_not_reach_the_screen(console: Console) -> None:
+def test_sequences_that_move_the_cursor_do_not_reach_the_screen(console: Console) -> None:
     screen = screen_on(console)
     screen.log("worker-0", "\x1b[31mred\x1b[0m\x1b[2J\x1b[1;1H\x08\x07end")
     screen.refresh()
@@ -122,7 +122,7 @@ def test_the_verdict_comes_last(console: Console) -> None:
     ]
 
 
-def test_no_control_sign_reaches_the_screen_from_any_text(console: Console) -> None:
+def test_control_characters_of_any_text_do_not_reach_the_screen(console: Console) -> None:
     evil = "\x1b[2Jx\x9b2J\x1b]0;t\x07\x1b]8;;http://x\x07\x1b[2J\x1b\\y\x1b"
     screen = screen_on(console)
     screen.message(evil)
@@ -178,6 +178,26 @@ def test_space_pauses_and_continues(console: Console) -> None:
     assert written(console) == "worker-0 one\n"
 
 
+def test_a_choice_during_a_pause_loses_no_line_of_it(console: Console) -> None:
+    screen = screen_on(console)
+    screen.show(workers("Running"), state="Running")
+    screen.press(" ")
+    lines = [f"worker-0 {place}" for place in range(console.size.height * 2)]
+    for line in lines:
+        screen.log(*line.split())
+    screen.press(keyboard.DOWN)
+    screen.press(" ")
+    assert written(console).splitlines()[1:] == lines
+
+
+async def test_a_view_that_ends_without_a_verdict_prints_what_waits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with terminal_screen("job") as screen:
+        screen.log("worker-0", "one")
+    assert "worker-0 one\n" in capsys.readouterr().out
+
+
 def test_a_search_shows_matching_lines_only(console: Console) -> None:
     screen = screen_on(console)
     screen.log("worker-0", "loss 1")
@@ -207,7 +227,7 @@ def test_escape_cancels_a_search(console: Console) -> None:
     assert written(console) == "worker-0 one\n"
 
 
-def test_a_replica_that_falls_silent_beside_its_peers_is_marked(console: Console) -> None:
+def test_a_replica_that_stops_printing_while_others_print_is_marked(console: Console) -> None:
     now = 0.0
     screen = screen_on(console, clock=lambda: now)
     screen.show(workers("Running", "Running"), state="Running")
@@ -221,7 +241,7 @@ def test_a_replica_that_falls_silent_beside_its_peers_is_marked(console: Console
     ]
 
 
-def test_the_end_prints_what_a_pause_held_back_and_restores_the_keyboard(
+def test_closing_prints_the_lines_of_a_pause_and_restores_the_keyboard(
     console: Console,
 ) -> None:
     live = Live(console=console, auto_refresh=False)

@@ -47,11 +47,11 @@ def test_recent_lines_include_printed_ones_and_are_not_printed_again() -> None:
     assert view.ready() == []
 
 
-def test_a_pause_holds_lines_back_until_it_ends() -> None:
+def test_lines_of_a_pause_are_ready_when_it_ends() -> None:
     view = view_of()
     view.is_paused = True
     view.add(LogLine("worker-0", "a"))
-    assert (view.ready(), view.waiting) == ([], 1)
+    assert (view.ready(), view.recent(9), view.waiting) == ([], [], 1)
     view.is_paused = False
     assert view.ready() == [LogLine("worker-0", "a")]
 
@@ -72,7 +72,7 @@ def test_lines_that_arrive_faster_than_they_are_printed_are_all_ready() -> None:
     assert len(view.ready()) == 50
 
 
-def test_what_is_hidden_is_unprinted_all_the_same() -> None:
+def test_hidden_and_paused_lines_count_as_unprinted() -> None:
     view = view_of("worker-0 a", "worker-1 b")
     view.replica, view.is_paused = "worker-1", True
     assert [line.text for line in view.unprinted()] == ["a", "b"]

@@ -18,7 +18,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiSer
 
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
-def test_lines_of_all_replicas_stand_behind_their_names(
+def test_lines_of_all_replicas_start_with_their_names(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], follow: list[str]
 ) -> None:
     assert main(["logs", "j", *follow, *cluster.flags]) == 0
@@ -33,7 +33,7 @@ def test_lines_of_all_replicas_stand_behind_their_names(
     ]
 
 
-def test_the_log_of_a_failed_pod_is_shown_until_its_successor_is_due(
+def test_the_log_of_a_failed_pod_is_shown_until_its_replacement_is_due(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W1", name="again"), ("Restarting", "failed"))
@@ -42,14 +42,14 @@ def test_the_log_of_a_failed_pod_is_shown_until_its_successor_is_due(
     assert "last of again-worker-0" in capsys.readouterr().out
 
 
-def test_one_replica_needs_no_name(
+def test_lines_of_a_single_replica_have_no_name(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["logs", "j", "--replica", "worker-1", "--tail", "1", *cluster.flags]) == 0
     assert capsys.readouterr().out == "last of j-worker-1\n"
 
 
-def test_a_replica_that_is_not_there_is_said_so(
+def test_a_missing_replica_is_reported(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for replica in ("ps-0", "worker-9", "worker"):
@@ -58,7 +58,7 @@ def test_a_replica_that_is_not_there_is_said_so(
         assert capsys.readouterr().err == told
 
 
-def test_a_pod_without_a_log_says_why(
+def test_a_pod_without_a_log_is_reported_with_the_reason(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job: dict[str, Any] = cluster.put_job(tfjob("W1", name="waits"))
@@ -77,8 +77,8 @@ def test_of_many_pending_replicas_some_are_named(
     for index in range(5):
         cluster.put_pod(job, "worker", index=index, status={"phase": "Pending"})
     assert main(["logs", "many", *cluster.flags]) == 0
-    told = "pending: worker-0, worker-1, worker-2 and 2 more; `tfjob explain many` says why\n"
-    assert capsys.readouterr().err == told
+    message = "pending: worker-0, worker-1, worker-2 and 2 more; `tfjob explain many` says why\n"
+    assert capsys.readouterr().err == message
 
 
 def test_a_job_without_pods_points_to_its_explanation(

@@ -20,7 +20,7 @@ HEAVY = ("aiohttp", "asyncio", "rich", "prometheus_client", "uvloop", "tfjob.cli
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_every_verb_explains_itself(verb: str, command: Command) -> None:
+def test_every_command_has_a_help_text(verb: str, command: Command) -> None:
     done = command(verb, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"usage: tfjob {verb}")
@@ -28,7 +28,7 @@ def test_every_verb_explains_itself(verb: str, command: Command) -> None:
     assert f"{COMMANDS[verb][0].upper()}{COMMANDS[verb][1:]}." in text
 
 
-def test_help_lists_every_verb(command: Command) -> None:
+def test_help_lists_every_command(command: Command) -> None:
     done = command("--help")
     assert done.code == 0
     listed = [line.split()[0] for line in done.out.splitlines() if line.strip()]
@@ -49,7 +49,7 @@ def test_wrong_arguments_are_reported_on_stderr_with_code_2(
 
 
 @pytest.mark.parametrize("verb", ["validate", "plan"])
-def test_offline_verbs_load_nothing_that_talks(verb: str, tmp_path: Path) -> None:
+def test_offline_commands_load_no_network_code(verb: str, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(tfjob("C1 W1")))
     program = (
@@ -61,9 +61,7 @@ def test_offline_verbs_load_nothing_that_talks(verb: str, tmp_path: Path) -> Non
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
-def test_reader_that_has_had_enough_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_closed_pipe_is_not_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Closed(io.StringIO):
         def write(self, _: str) -> int:
             raise BrokenPipeError
@@ -76,7 +74,7 @@ def test_reader_that_has_had_enough_is_no_failure(
 
 
 class Full(io.StringIO):
-    """Takes what it is given and cannot pass it on, as a full disk does."""
+    """Accepts writes and fails when it is flushed, as with a full disk."""
 
     def flush(self) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -97,7 +95,7 @@ def test_output_that_cannot_be_written_is_reported_in_one_line(
 
 
 @pytest.mark.parametrize("verb", ["validate", "plan"])
-def test_output_that_is_closed_changes_no_verdict(
+def test_a_closed_output_does_not_change_the_exit_code(
     verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "job.yaml"
@@ -106,7 +104,7 @@ def test_output_that_is_closed_changes_no_verdict(
     assert main([verb, str(file)]) == 0
 
 
-def test_interrupt_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(io.BytesIO):
         def read(self, _: int | None = -1) -> bytes:
             raise KeyboardInterrupt
@@ -115,7 +113,7 @@ def test_interrupt_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> No
     assert main(["validate", "-"]) == 130
 
 
-def test_output_survives_a_terminal_of_fewer_letters(
+def test_characters_that_the_terminal_lacks_are_escaped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "job.yaml"
@@ -150,7 +148,7 @@ def test_an_unknown_option_gets_a_suggestion(words: list[str], told: str, comman
     assert done.err.splitlines()[-1] == f"tfjob: error: unrecognized arguments: {told}"
 
 
-def test_a_plugin_of_kubectl_calls_itself_as_the_user_did(
+def test_messages_of_the_kubectl_plugin_name_it_as_the_user_called_it(
     monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-tfjob"])

@@ -57,13 +57,15 @@ def with_spec(given: Json, **more: Any) -> Json:
         (pod(), [node(taints=[{"key": "gpu", "effect": "PreferNoSchedule"}])], ""),
     ],
 )  # fmt: skip
-def test_pod_that_fits_on_no_node_is_told_why(asked: Json, nodes: list[Json], why: str) -> None:
+def test_a_pod_that_fits_on_no_node_is_reported_with_the_reason(
+    asked: Json, nodes: list[Json], why: str
+) -> None:
     found = never_fits(asked, read_nodes(nodes, []))
     assert bool(found) is bool(why)
     assert found is None or why in found.text
 
 
-def test_the_remedy_is_about_what_repels_the_pod() -> None:
+def test_the_remedy_matches_the_reason_why_no_node_fits() -> None:
     tainted = node(taints=[{"key": "gpu", "effect": "NoSchedule"}])
     selecting = with_spec(pod(), nodeSelector={"zone": "a"})
     found = [
@@ -89,13 +91,13 @@ def test_the_remedy_is_about_what_repels_the_pod() -> None:
         ({"key": "gpu", "operator": "Exists", "effect": "NoExecute"}, False),
     ],
 )
-def test_taints_are_tolerated_as_the_scheduler_does(toleration: Json, fits: bool) -> None:
+def test_tolerations_match_taints_as_in_the_scheduler(toleration: Json, fits: bool) -> None:
     tainted = node(taints=[{"key": "gpu", "value": "a100", "effect": "NoSchedule"}])
     asked = with_spec(pod(), tolerations=[toleration])
     assert (never_fits(asked, read_nodes([tainted], [])) is None) is fits
 
 
-def test_pods_are_placed_beside_those_that_run_and_each_other() -> None:
+def test_running_pods_and_pods_placed_before_reduce_the_free_capacity() -> None:
     running = [
         pod("old", on="n1", phase="Running", cpu="3"),
         pod("over", on="n2", phase="Failed", cpu="4"),
@@ -108,7 +110,7 @@ def test_pods_are_placed_beside_those_that_run_and_each_other() -> None:
 @pytest.mark.parametrize(
     ("overcommit", "waiting"), [(NOTHING, ["c1", "g1"]), (GPUS, ["c1"]), (ALL, [])]
 )
-def test_what_a_local_node_shares_is_not_waited_for(
+def test_pods_do_not_wait_for_resources_that_a_local_node_shares(
     tmp_path: Path, overcommit: Overcommit, waiting: list[str]
 ) -> None:
     asked = [pod(name, cpu="3") for name in ("c0", "c1")] + [
@@ -119,7 +121,7 @@ def test_what_a_local_node_shares_is_not_waited_for(
     assert (never_fits(pod(cpu="5"), nodes) is None) == overcommit.requests
 
 
-def test_the_remedy_of_a_local_node_is_fit(tmp_path: Path) -> None:
+def test_the_remedy_on_a_local_node_is_the_flag_fit(tmp_path: Path) -> None:
     local, real = read_nodes([local_node(tmp_path, NOTHING)], []), read_nodes([node()], [])
     assert "--fit starts all at once" in waiting_remedy(local)
     assert waiting_remedy(real) == "wait until other pods end, or add nodes"

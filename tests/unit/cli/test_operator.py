@@ -31,20 +31,22 @@ def test_missing_kubeconfig_is_named(command: Command, tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
-def test_operator_that_can_reach_no_cluster_says_so(command: Command) -> None:
+def test_a_missing_cluster_configuration_is_reported(command: Command) -> None:
     done = command("operator")
     assert done.code == 2
     assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [["-leader-elect=maybe"], ["--leader-elect=maybe"]])
-def test_flags_may_have_one_dash_and_are_checked_alike(command: Command, words: list[str]) -> None:
+def test_flags_with_one_dash_are_checked_like_those_with_two(
+    command: Command, words: list[str]
+) -> None:
     done = command("operator", *words)
     assert done.code == 2
     assert "'maybe' is neither true nor false" in done.err
 
 
-def test_flag_that_nobody_knows_is_rejected(command: Command) -> None:
+def test_an_unknown_flag_is_rejected(command: Command) -> None:
     done = command("operator", "--threadiness=4")
     assert done.code == 2
     assert "unrecognized arguments: --threadiness=4" in done.err

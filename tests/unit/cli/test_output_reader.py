@@ -21,7 +21,7 @@ def test_waiting_ends_when_the_reader_is_gone(monkeypatch: pytest.MonkeyPatch) -
             asyncio.run(wait_for_ever())
 
 
-def test_another_cancellation_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancellation_from_outside_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     async def cancelled() -> None:
         task = asyncio.create_task(wait_for_ever())
         await asyncio.sleep(0)
@@ -35,7 +35,7 @@ def test_another_cancellation_stays_one(monkeypatch: pytest.MonkeyPatch) -> None
             asyncio.run(cancelled())
 
 
-def test_a_file_is_written_without_being_observed(
+def test_output_to_a_file_is_not_watched(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     async def once() -> str:

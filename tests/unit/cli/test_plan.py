@@ -43,7 +43,7 @@ def env_of(done: Done, pod: str) -> dict[str, str]:
     return {each["name"]: each["value"] for each in env}
 
 
-def test_plan_equals_what_the_core_makes(tmp_path: Path, command: Command) -> None:
+def test_the_plan_equals_what_the_core_creates(tmp_path: Path, command: Command) -> None:
     job = tfjob("C1 P1:OnFailure W2 E1", restart="ExitCode")
     done = command("plan", written(tmp_path, job))
     assert done.code == 0
@@ -89,7 +89,7 @@ def test_job_without_replicas_says_why_nothing_is_planned(tmp_path: Path, comman
 
 
 @pytest.mark.parametrize("text", ["1e-3", "12e4", "0o7", "y", "N", "yes", "1:30", "2026-01-01"])
-def test_text_that_looks_like_something_else_is_shown_in_quotes(
+def test_strings_that_look_like_other_types_are_quoted(
     tmp_path: Path, command: Command, text: str
 ) -> None:
     job = tfjob("W1")
@@ -101,7 +101,7 @@ def test_text_that_looks_like_something_else_is_shown_in_quotes(
     assert f"- '{text}'\n" in done.out
 
 
-def test_plan_is_written_out_without_aliases(tmp_path: Path, command: Command) -> None:
+def test_the_plan_has_no_yaml_aliases(tmp_path: Path, command: Command) -> None:
     done = command("plan", written(tmp_path, tfjob("W3")))
     assert not any(mark in done.out for mark in ("&id", "*id"))
 
@@ -111,7 +111,7 @@ def test_plan_is_deterministic(tmp_path: Path, command: Command) -> None:
     assert command("plan", file) == command("plan", file)
 
 
-def test_flags_of_the_operator_change_the_plan_alike(tmp_path: Path, command: Command) -> None:
+def test_flags_of_the_operator_apply_to_the_plan(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, tfjob("C1 W1 E1"))
     plain = env_of(command("plan", file), "j-chief-0")["TF_CONFIG"]
     flags = ("--cluster-domain", "example.test", "--evaluator-in-cluster")
@@ -123,7 +123,7 @@ def test_flags_of_the_operator_change_the_plan_alike(tmp_path: Path, command: Co
 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "scheduler-plugins-scheduler"])
-def test_gang_shows_its_group_and_the_pods_that_wait_for_it(
+def test_a_gang_is_planned_with_its_pod_group(
     tmp_path: Path, command: Command, scheduler: str
 ) -> None:
     file = written(tmp_path, tfjob("P1:OnFailure W2"))
@@ -136,7 +136,7 @@ def test_gang_shows_its_group_and_the_pods_that_wait_for_it(
     assert len(names) == len(set(names))
 
 
-def test_batch_jobs_server_program_and_board_of_an_older_job_are_shown(
+def test_batch_jobs_server_program_and_tensorboard_of_a_v1alpha1_job_are_planned(
     tmp_path: Path, command: Command
 ) -> None:
     job = old_job("MASTER", "WORKER", tensorboard={"logDir": "/logs"})
@@ -156,7 +156,7 @@ def test_batch_jobs_server_program_and_board_of_an_older_job_are_shown(
     assert len(shown) == len(set(shown)) == 3 + 2 * 4
 
 
-def test_configuration_of_the_operator_changes_the_plan_alike(
+def test_the_configuration_of_the_operator_applies_to_the_plan(
     tmp_path: Path, command: Command
 ) -> None:
     config = tmp_path / "config.yaml"
@@ -171,13 +171,13 @@ def test_configuration_of_the_operator_changes_the_plan_alike(
     assert str(config) in broken.err
 
 
-def test_backend_of_groups_changes_the_plan_alike(tmp_path: Path, command: Command) -> None:
+def test_the_pod_group_backend_applies_to_the_plan(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, training_job(scheduler={"t9kScheduler": {"queue": "q"}}))
     shown = children_of(command("plan", file, "--t9k-pod-group-backend", "none"))
     assert [each["kind"] for each in shown] == ["Service", "Pod"]
 
 
-def test_group_board_and_pods_of_a_training_job_are_shown_once(
+def test_pod_group_tensorboard_and_pods_of_a_t9k_job_are_planned_once(
     tmp_path: Path, command: Command
 ) -> None:
     board = {"image": "tb", "trainingLogFilesets": ["t9k://pvc/p/log"]}
@@ -191,9 +191,7 @@ def test_group_board_and_pods_of_a_training_job_are_shown_once(
     assert sorted(kinds) == ["Deployment", "Pod", "Pod", "PodGroup", *["Service"] * 3]
 
 
-def test_name_that_the_server_completes_is_shown_with_its_length(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_generated_name_is_planned_with_placeholders(tmp_path: Path, command: Command) -> None:
     job = {**tfjob(), "metadata": {"generateName": "g-"}}
     shown = children_of(command("plan", written(tmp_path, job)))
     assert {each["metadata"]["name"] for each in shown} == {"g-xxxxx-worker-0"}
@@ -220,7 +218,7 @@ def test_faulty_job_is_not_planned_and_the_others_are(tmp_path: Path, command: C
         ),
     ],
 )
-def test_job_that_gets_nothing_now_says_why(
+def test_a_job_without_pods_for_now_says_why(
     tmp_path: Path, command: Command, policy: dict[str, Any], sentence: str
 ) -> None:
     done = command("plan", written(tmp_path, tfjob(run_policy=policy)))
@@ -228,7 +226,9 @@ def test_job_that_gets_nothing_now_says_why(
     assert done.err == f"TFJob j: {sentence}\n"
 
 
-def test_warning_goes_beside_the_plan(tmp_path: Path, command: Command) -> None:
+def test_warnings_are_printed_on_stderr_and_not_in_the_plan(
+    tmp_path: Path, command: Command
+) -> None:
     file = written(tmp_path, tfjob("M1 W1"))
     done = command("plan", file)
     assert done.code == 0
@@ -236,7 +236,9 @@ def test_warning_goes_beside_the_plan(tmp_path: Path, command: Command) -> None:
     assert "warning" not in done.out
 
 
-def test_file_without_a_job_or_without_sense_is_rejected(tmp_path: Path, command: Command) -> None:
+def test_a_missing_or_invalid_file_and_one_without_a_job_are_rejected(
+    tmp_path: Path, command: Command
+) -> None:
     absent = str(tmp_path / "absent")
     assert command("plan", absent) == (
         1,

@@ -35,7 +35,7 @@ def test_an_exported_job_is_checked_as_a_new_one(
     assert "FAILS" not in capsys.readouterr().out
 
 
-def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
+def test_a_faulty_file_is_rejected_before_the_cluster_is_contacted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tfjob("W1")

@@ -26,7 +26,7 @@ def test_an_age_has_two_units_at_most(seconds: int, text: str) -> None:
     assert printing.age(NOW - timedelta(seconds=seconds), NOW) == text
 
 
-def test_an_age_that_nobody_knows_is_said_so() -> None:
+def test_an_unknown_age_is_shown_as_unknown() -> None:
     assert printing.age(None, NOW) == "<unknown>"
 
 
@@ -35,12 +35,12 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
     assert shown.splitlines() == ["NAME          AGE", "a-long-name   1s", "b"]
 
 
-def test_control_characters_are_shown_and_not_obeyed() -> None:
+def test_control_characters_are_replaced() -> None:
     assert printing.plain("a\x1b[2Jb\x07\r\x00\x7f") == "a␛[2Jb␇␍␀␡"
     assert printing.plain("8-bit \x9b2J, reversed \u202etxt\u2066") == "8-bit �2J, reversed �txt�"
     assert printing.plain("two\n\tlines, ümläut, 数") == "two\n\tlines, ümläut, 数"
 
 
-def test_a_cell_is_one_line_whatever_its_text_says() -> None:
+def test_a_cell_is_one_line_for_any_text() -> None:
     shown = printing.table(["A", "B"], [["x\nFORGED   row\tend", "\x1b[31m"]])
     assert shown.splitlines() == ["A                    B", "x FORGED   row end   ␛[31m"]

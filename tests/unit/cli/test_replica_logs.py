@@ -8,7 +8,7 @@ from tfjob.cli.replica_logs import ReplicaLogs
 
 
 class RefusingApi:
-    """An API server that must not be asked."""
+    """An API server that must get no request."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"asked for {name}")

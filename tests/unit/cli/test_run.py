@@ -19,7 +19,10 @@ from tests.support.other_jobs import old_job, training_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
+from tfjob.cli import run
+from tfjob.local.cluster import LocalCluster
 from tfjob.sdk.kept_runs import kept_runs
+from tfjob.sdk.run_folder import SUCCEEDED
 
 Json = dict[str, Any]
 IN_A_DATA_FOLDER = {"objects.sqlite", "kubeconfig", "tfjob.log", "node"}
@@ -36,7 +39,7 @@ def job(*command: str, name: str = "j", policy: Json | None = None, **replica: A
     }
 
 
-def test_success_is_zero_and_nothing_is_left(
+def test_a_successful_run_exits_with_0_and_leaves_nothing(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", "of somebody else")
@@ -57,10 +60,11 @@ def test_the_record_of_a_run_says_where_its_job_is(
     elsewhere = job("true")
     elsewhere["metadata"]["namespace"] = "team"
     assert command("run", written(tmp_path, elsewhere)).code == 0
-    assert [each.record.namespace for each in kept_runs()] == ["team"]
+    [kept] = kept_runs()
+    assert (kept.record.namespace, kept.record.outcome) == ("team", SUCCEEDED)
 
 
-def test_failure_is_one_and_shows_the_last_lines_of_who_failed(
+def test_a_failed_run_exits_with_1_and_shows_the_last_lines_of_the_replica(
     tmp_path: Path, command: Command
 ) -> None:
     broken = job("sh", "-c", "echo so it ends; exit 3", policy={"cleanPodPolicy": "All"})
@@ -73,14 +77,16 @@ def test_failure_is_one_and_shows_the_last_lines_of_who_failed(
     ]
 
 
-def test_a_command_that_is_not_there_is_127(tmp_path: Path, command: Command) -> None:
+def test_a_missing_command_exits_with_127(tmp_path: Path, command: Command) -> None:
     done = command("run", written(tmp_path, job("no-such-command")))
     assert done.code == 1
     assert "worker-0 failed first (exit code 127)" in done.out
     assert 'command "no-such-command" was not found on this machine' in done.out
 
 
-def test_objects_beside_the_job_are_there_before_it(tmp_path: Path, command: Command) -> None:
+def test_other_objects_of_the_file_are_created_before_the_job(
+    tmp_path: Path, command: Command
+) -> None:
     words = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -97,20 +103,20 @@ def test_objects_beside_the_job_are_there_before_it(tmp_path: Path, command: Com
     assert "ConfigMap words: metadata.finalizers is left out" in done.err
 
 
-def test_data_is_kept_where_asked_and_used_again(tmp_path: Path, command: Command) -> None:
+def test_data_in_the_given_folder_is_kept_and_used_again(tmp_path: Path, command: Command) -> None:
     file, data = written(tmp_path, job("sh", "-c", "echo again")), tmp_path / "data"
     for _ in range(2):
         assert command("run", file, "--data", str(data)).code == 0
     assert {each.name for each in data.iterdir()} >= IN_A_DATA_FOLDER
 
 
-def test_time_that_is_over_is_three(tmp_path: Path, command: Command) -> None:
+def test_a_timeout_exits_with_3(tmp_path: Path, command: Command) -> None:
     done = command("run", written(tmp_path, job("sleep", "600")), "--timeout", "100ms")
     assert done.code == 3
     assert done.out.splitlines()[-1] == "failed: j: not finished within 0.1 s"
 
 
-def test_a_job_that_can_never_run_is_five_and_names_the_reason(
+def test_a_job_that_can_never_run_exits_with_5_and_names_the_reason(
     tmp_path: Path, command: Command
 ) -> None:
     suspended = job("true", policy={"suspend": True})
@@ -137,7 +143,7 @@ def test_a_job_larger_than_this_machine_runs_with_fit_only(
 
 
 @pytest.mark.parametrize(("flags", "is_real"), [((), True), (("--no-real-mounts",), False)])
-def test_mount_paths_are_real_unless_it_is_turned_off(
+def test_volumes_are_mounted_at_their_paths_unless_it_is_turned_off(
     tmp_path: Path,
     command: Command,
     monkeypatch: pytest.MonkeyPatch,
@@ -145,7 +151,7 @@ def test_mount_paths_are_real_unless_it_is_turned_off(
     is_real: bool,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("tfjob.local.node.launcher.can_be_mounted", asked.append)
+    monkeypatch.setattr("tfjob.local.node.launch_builder.can_be_mounted", asked.append)
     one = job("true")
     spec = one["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
     spec["volumes"] = [{"name": "d", "emptyDir": {}}]
@@ -154,7 +160,7 @@ def test_mount_paths_are_real_unless_it_is_turned_off(
     assert ("/data" in asked) == is_real
 
 
-def test_containers_run_the_python_that_was_asked_for(tmp_path: Path, command: Command) -> None:
+def test_containers_run_the_given_python(tmp_path: Path, command: Command) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text("#!/bin/sh\necho this Python\n")
@@ -214,7 +220,7 @@ def test_jobs_of_other_apis_run_here_as_well(
 
 
 @pytest.mark.parametrize("name", ["chief", "worker-1", "worker-x", ""])
-def test_lines_of_a_replica_that_there_is_not_are_rejected(
+def test_logs_of_a_missing_replica_are_rejected(
     tmp_path: Path, command: Command, name: str
 ) -> None:
     done = command("run", written(tmp_path, job("true")), "--logs", name)
@@ -226,7 +232,7 @@ def test_lines_of_a_replica_that_there_is_not_are_rejected(
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_exactly_one_job_is_taken(tmp_path: Path, command: Command, count: int) -> None:
+def test_a_file_must_contain_exactly_one_job(tmp_path: Path, command: Command, count: int) -> None:
     file = written(tmp_path, *[job("true", name=f"j{place}") for place in range(count)])
     done = command("run", file)
     assert done.code == 2
@@ -256,8 +262,8 @@ def test_a_folder_with_damaged_data_is_reported_and_nothing_starts(
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -> None:
-    # In a container's command $$ stands for one dollar sign.
+def test_an_interrupt_exits_with_130_and_leaves_no_process(tmp_path: Path, times: int) -> None:
+    # In a container's command $$ means one dollar sign.
     script = "trap '' TERM; echo pid $$$$; while :; do sleep 1; done"
     if times == 1:
         script = "echo pid $$$$; exec sleep 600"
@@ -279,7 +285,7 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
         os.kill(pid, 0)
 
 
-def test_a_closed_terminal_ends_the_job_in_order(tmp_path: Path) -> None:
+def test_a_closed_terminal_ends_the_job_cleanly(tmp_path: Path) -> None:
     script = (
         f"trap 'echo ended > {tmp_path}/end; exit 0' TERM; echo up; while :; do sleep 0.05; done"
     )
@@ -311,7 +317,7 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
             line_of(process, "(worker-0: Running)")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             gate.touch()
-            line_of(process, "(jobs wait until there is space on that disk)")
+            line_of(process, "(ended after 30 s, unless there is space on that disk before)")
             free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
             line_of(process, "(can be written again)")
@@ -321,7 +327,33 @@ def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is
             process.kill()
 
 
-def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
+def test_a_disk_that_stays_full_ends_the_run_except_with_wait(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = LocalCluster.start
+
+    async def start_on_a_full_disk(cluster: LocalCluster) -> None:
+        await start(cluster)
+        cluster._server.on_write_health("database or disk is full")
+
+    monkeypatch.setattr(LocalCluster, "start", start_on_a_full_disk)
+    monkeypatch.setattr(run, "_DISK_LIMIT", 0.01)
+    gate = tmp_path / "gate"
+    script = f"echo up; until [ -e {gate} ]; do sleep 0.05; done"
+    file, data = written(tmp_path, job("sh", "-c", script)), tmp_path / "data"
+    done = command("run", file, "--data", str(data))
+    reported = f"{data}: cannot be written: database or disk is full; "
+    assert (done.code, reported in done.out) == (4, True)
+    why = f"{data}: could not be written for 0.01 s: database or disk is full"
+    assert done.err == (
+        f"TFJob j: {why}; free space on that disk, or choose another folder with --data\n"
+    )
+    gate.touch()
+    done = command("run", file, "--data", str(data), "--wait")
+    assert (done.code, f"{reported}jobs wait until there is space" in done.out) == (0, True)
+
+
+def test_a_closed_pipe_ends_the_job(tmp_path: Path) -> None:
     file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
     words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
     with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:

@@ -8,7 +8,7 @@ def line(phase: str, why: str = "") -> ReplicaRow:
     return ReplicaRow(replica="worker-0", phase=phase, restarts=0, why=why)
 
 
-def test_what_is_no_terminal_gets_plain_lines() -> None:
+def test_output_that_is_not_a_terminal_gets_plain_lines() -> None:
     stream = io.StringIO()
     with screen_for(stream, title="job", is_plain=False, interrupts=Interrupts()) as screen:
         screen.message("it is made")
@@ -28,7 +28,7 @@ def test_a_phase_is_printed_when_it_changes() -> None:
     ]
 
 
-def test_the_end_names_who_failed_with_its_last_lines() -> None:
+def test_the_end_names_the_failed_replica_with_its_last_lines() -> None:
     stream = io.StringIO()
     screen = PlainScreen(stream)
     screen.failure("worker-0", "exit code 3", ["a", "b"])
@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_lines_of_programs_are_raw_in_a_pipe_and_harmless_on_a_terminal() -> None:
+def test_lines_of_programs_are_unchanged_in_a_pipe_and_escaped_on_a_terminal() -> None:
     evil = "\x1b[2Jx"
     for stream, shown in ((io.StringIO(), evil), (Terminal(), "␛[2Jx")):
         screen = PlainScreen(stream)

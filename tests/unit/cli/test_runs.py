@@ -56,7 +56,7 @@ def test_a_state_folder_that_cannot_be_written_does_not_end_the_run(
     assert "[worker-0] it runs" in done.out
 
 
-def test_a_cluster_that_is_kept_can_be_looked_at_after_the_job_has_ended(
+def test_a_kept_cluster_can_be_used_after_the_job_has_ended(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -84,14 +84,14 @@ def test_runs_are_listed(run: RunFolder, command: Command) -> None:
     ]
 
 
-def test_no_runs_are_said_so(command: Command) -> None:
+def test_an_empty_list_of_runs_is_reported(command: Command) -> None:
     done = command("runs")
     assert (done.code, done.out) == (0, "")
     assert done.err == f"No runs are kept in {kept_runs.runs_folder()}.\n"
 
 
 @pytest.mark.parametrize("words", [["--run", "mnist"], ["mnist", "--run"]])
-def test_lines_of_several_replicas_stand_behind_their_names(
+def test_lines_of_several_replicas_start_with_their_names(
     run: RunFolder, command: Command, words: list[str]
 ) -> None:
     done = command("logs", *words)
@@ -111,7 +111,7 @@ def test_one_replica_and_the_last_lines_can_be_chosen(run: RunFolder, command: C
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["--run", "other"], 1, "no run 'other' is kept"),
         (["--run", "--replica", "ps-0"], 1, "ps-0 has no log; these have: worker-0, worker-1"),
@@ -120,10 +120,10 @@ def test_one_replica_and_the_last_lines_can_be_chosen(run: RunFolder, command: C
         ([], 2, "name a job, or use --run"),
     ],
 )
-def test_what_cannot_be_shown_says_why(
-    run: RunFolder, command: Command, words: list[str], code: int, told: str
+def test_logs_that_cannot_be_shown_are_reported_with_the_reason(
+    run: RunFolder, command: Command, words: list[str], code: int, message: str
 ) -> None:
     assert run.path.is_dir()
     done = command("logs", *words)
     assert (done.code, done.out) == (code, "")
-    assert told in done.err
+    assert message in done.err

@@ -21,16 +21,16 @@ def test_workers_of_a_job_are_scaled_and_other_replicas_stay(
     assert capsys.readouterr().out == "TFJob default/a scaled to 5 workers\n"
 
 
-def test_a_job_without_workers_is_said_to_keep_its_state(
+def test_a_job_scaled_to_zero_is_reported_to_keep_its_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:
         cluster.put_job(tfjob("P1 W2", name="a"))
         assert main(["scale", "a", "--replicas", "0", *cluster.flags]) == 0
-    told = (
+    message = (
         "TFJob default/a scaled to 0 workers; the job keeps its state until it is scaled up again"
     )
-    assert capsys.readouterr().out == f"{told}\n"
+    assert capsys.readouterr().out == f"{message}\n"
 
 
 def test_a_job_that_cannot_be_scaled_is_rejected(
@@ -47,9 +47,7 @@ def test_a_job_that_cannot_be_scaled_is_rejected(
 
 
 @pytest.mark.parametrize("count", ["-1", "two", "1.5", "²"])
-def test_a_count_that_is_no_number_is_rejected(
-    count: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_count_is_rejected(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["scale", "a", f"--replicas={count}"])
     assert exit_.value.code == 2

@@ -9,7 +9,9 @@ from tfjob.cli.signals import EXIT_CODE, Interrupts, first_of
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_asks_and_the_next_one_urges(number: signal.Signals) -> None:
+async def test_the_first_signal_asks_for_the_end_and_the_second_urges(
+    number: signal.Signals,
+) -> None:
     with Interrupts() as heard:
         os.kill(os.getpid(), number)
         await asyncio.wait_for(heard.asked.wait(), PATIENCE)
@@ -18,7 +20,7 @@ async def test_a_signal_asks_and_the_next_one_urges(number: signal.Signals) -> N
         await asyncio.wait_for(heard.urged.wait(), PATIENCE)
 
 
-async def test_the_third_one_waits_for_nothing() -> None:
+async def test_the_third_signal_exits_immediately() -> None:
     codes: list[int] = []
     heard = Interrupts(exit_now=codes.append)
     heard.before_exit = lambda: codes.append(0)
@@ -27,7 +29,7 @@ async def test_the_third_one_waits_for_nothing() -> None:
     assert codes == [0, EXIT_CODE]
 
 
-async def test_afterwards_signals_are_what_they_were() -> None:
+async def test_signal_handlers_are_restored() -> None:
     with Interrupts():
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -45,7 +47,7 @@ async def test_a_hangup_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_the_first_gives_the_answer_and_the_others_are_cancelled() -> None:
+async def test_the_first_result_is_returned_and_the_other_tasks_are_cancelled() -> None:
     never = asyncio.Event()
     others: list[str] = []
 
@@ -63,7 +65,7 @@ async def test_the_first_gives_the_answer_and_the_others_are_cancelled() -> None
     assert others == ["cancelled"]
 
 
-async def test_an_error_of_the_first_is_the_error_of_all() -> None:
+async def test_the_error_of_the_first_task_is_raised() -> None:
     async def fails() -> bool:
         raise LookupError("lost")
 

@@ -22,7 +22,7 @@ def config_maps(cluster: ThreadedApiServer) -> list[str]:
     return [each["metadata"]["name"] for each in items if each["metadata"]["name"] == "c"]
 
 
-def test_all_jobs_of_a_file_and_the_objects_beside_them_are_created(
+def test_all_jobs_and_other_objects_of_a_file_are_created(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written(tmp_path, config_map("c"), tfjob("W1", name="a"), tfjob("W1", name="b"))
@@ -113,7 +113,7 @@ def test_other_objects_that_exist_are_left_unchanged(
     assert capsys.readouterr().out.splitlines()[0] == "ConfigMap default/c exists, unchanged"
 
 
-def test_a_faulty_file_is_rejected_before_the_cluster_is_asked(
+def test_a_faulty_file_is_rejected_before_the_cluster_is_contacted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tfjob("W1", name="a")

@@ -1,10 +1,5 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
@@ -16,12 +11,6 @@ from tfjob.sdk.jobs import ClusterJob
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 URL = "http://127.0.0.1:7007/"
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 async def a_job(cluster: Cluster, **spec: Any) -> ClusterJob:
@@ -41,18 +30,18 @@ async def put_pod(
     await cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
 
 
-async def test_job_without_a_board_has_none(cluster: Cluster) -> None:
+async def test_a_job_without_a_tensorboard_has_no_address(cluster: Cluster) -> None:
     assert await tensorboard.address_of(cluster, await a_job(cluster)) == ""
 
 
-async def test_board_that_does_not_run_yet_says_so(cluster: Cluster) -> None:
+async def test_a_tensorboard_that_does_not_run_yet_is_reported(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     assert await tensorboard.address_of(cluster, found) == "tensorboard-76no has no pod"
     await put_pod(cluster, status={"phase": "Pending"})
     assert await tensorboard.address_of(cluster, found) == "tensorboard-76no is not ready yet"
 
 
-async def test_board_that_cannot_run_says_why(cluster: Cluster) -> None:
+async def test_a_tensorboard_that_cannot_run_is_reported_with_the_reason(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     why = 'command "tensorboard" was not found on this machine'
     ended = {"terminated": {"exitCode": 127, "reason": "StartError", "message": f"{why}\nat all"}}
@@ -68,13 +57,13 @@ async def test_tensorboard_of_another_controller_is_shown_from_the_status(cluste
     assert await tensorboard.address_of(cluster, found) == "TensorBoard [x] is ready"
 
 
-async def test_board_on_this_machine_has_an_address(cluster: Cluster) -> None:
+async def test_a_tensorboard_on_this_machine_has_an_address(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, status=READY, url=URL)
     assert await tensorboard.address_of(cluster, found) == URL
 
 
-async def test_board_elsewhere_is_reached_by_a_forwarded_port(cluster: Cluster) -> None:
+async def test_a_tensorboard_on_a_cluster_is_reached_by_port_forwarding(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, status=READY)
     assert await tensorboard.address_of(cluster, found) == (
@@ -83,7 +72,7 @@ async def test_board_elsewhere_is_reached_by_a_forwarded_port(cluster: Cluster) 
     )
 
 
-async def test_board_of_somebody_else_is_not_taken_for_this_one(cluster: Cluster) -> None:
+async def test_a_tensorboard_of_another_owner_is_ignored(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, "stranger-abc", status=READY, url=URL)
     assert await tensorboard.address_of(cluster, found) == "tensorboard-76no has no pod"

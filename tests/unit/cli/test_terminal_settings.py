@@ -56,7 +56,7 @@ def test_a_terminal_of_a_group_of_zombies_is_taken_back(
         os.close(terminal)
 
 
-def test_what_is_no_terminal_has_nothing_to_restore() -> None:
+def test_nothing_is_restored_without_a_terminal() -> None:
     reader, writer = os.pipe()
     try:
         kept_settings(reader)()

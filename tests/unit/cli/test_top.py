@@ -72,7 +72,7 @@ def test_the_metrics_api_is_read_only_and_discovered(cluster: ThreadedApiServer)
         assert refused.value.status == code
 
 
-def test_a_cluster_that_measures_nothing_is_told(
+def test_a_cluster_without_metrics_is_reported(
     tmp_path_factory: pytest.TempPathFactory, command: Command
 ) -> None:
     with api_server_in_thread(tmp_path_factory.mktemp("other") / "data") as cluster:

@@ -47,7 +47,7 @@ FAULTS = [
 ]
 
 
-def test_valid_job_is_said_to_be_valid(tmp_path: Path, command: Command) -> None:
+def test_a_valid_job_is_reported_as_valid(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, tfjob("C1 W2"))
     assert command("validate", file) == (0, f"{file}: document 1, TFJob j: valid\n", "")
 
@@ -83,7 +83,7 @@ def test_job_that_is_too_large_is_reported_with_its_limit(
     assert limit in done.out
 
 
-def test_json_says_the_same_in_parts(tmp_path: Path, command: Command) -> None:
+def test_json_has_the_same_content_as_the_text(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, FAULTY)
     done = command("validate", "-o", "json", file, str(tmp_path / "absent"))
     shown = json.loads(done.out)
@@ -96,7 +96,7 @@ def test_json_says_the_same_in_parts(tmp_path: Path, command: Command) -> None:
     assert shown["problems"] == [f"{tmp_path}/absent: cannot be read: No such file or directory"]
 
 
-def test_every_file_and_every_document_is_looked_at(tmp_path: Path, command: Command) -> None:
+def test_every_file_and_every_document_is_checked(tmp_path: Path, command: Command) -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap"}
     one = written(tmp_path, config_map, FAULTY, tfjob(name="good"), name="one.yaml")
     absent = str(tmp_path / "absent.yaml")
@@ -112,7 +112,7 @@ def test_every_file_and_every_document_is_looked_at(tmp_path: Path, command: Com
     ]
 
 
-def test_standard_input_is_read_as_utf8_whatever_the_terminal_speaks(command: Command) -> None:
+def test_standard_input_is_read_as_utf8(command: Command) -> None:
     job = {**tfjob(), "metadata": {"name": "j", "annotations": {"a": "ü"}}}
     text = yaml.safe_dump(job, allow_unicode=True).encode()
     assert command("validate", "-", stdin=text).out == (
@@ -154,7 +154,7 @@ def test_file_without_a_job_is_a_fault(
     assert done.out.startswith(f"{file}: contains no job: {reason}")
 
 
-def test_warning_is_no_fault_and_stands_beside_its_line(tmp_path: Path, command: Command) -> None:
+def test_a_warning_is_not_a_fault_and_has_its_line(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, tfjob("M1 W2"))
     done = command("validate", file)
     assert done.code == 0
@@ -166,7 +166,7 @@ def test_warning_is_no_fault_and_stands_beside_its_line(tmp_path: Path, command:
     assert warning["text"].startswith("Master: ")
 
 
-def test_strict_makes_a_warning_count(tmp_path: Path, command: Command) -> None:
+def test_strict_exits_with_1_if_there_are_warnings(tmp_path: Path, command: Command) -> None:
     warned, clean = written(tmp_path, tfjob("M1 W2")), written(tmp_path, tfjob(), name="b.yaml")
     assert command("validate", "--strict", warned).code == 1
     assert command("validate", "--strict", "-o", "json", warned).code == 1
@@ -195,7 +195,7 @@ def test_malformed_document_gives_faults_and_no_traceback(
     assert command("validate", "-o", "json", written(tmp_path, text)).code == 1
 
 
-def test_validate_without_a_file_is_a_wrong_call(command: Command) -> None:
+def test_validate_without_a_file_is_a_usage_error(command: Command) -> None:
     done = command("validate")
     assert done.code == 2
     assert "FILE" in done.err

@@ -25,7 +25,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiSer
         (["bad", "--for", "running"], 1, "bad: Failed: broken\n"),
     ],
 )
-def test_exit_code_and_sentence_tell_how_it_went(
+def test_exit_code_and_message_show_the_outcome(
     cluster: ThreadedApiServer,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
@@ -36,24 +36,24 @@ def test_exit_code_and_sentence_tell_how_it_went(
     assert capsys.readouterr().out == said
 
 
-def test_what_does_not_come_in_time_has_its_own_code(
+def test_a_timeout_has_its_own_exit_code(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["wait", "busy", "--timeout", "1ms", *cluster.flags]) == 3
     assert capsys.readouterr().err == "error: busy is not finished after 0.001 s\n"
 
 
-def test_what_keeps_a_job_from_running_is_told_when_the_time_is_over(
+def test_a_timeout_reports_why_the_job_does_not_run(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W1", name="stuck"), ("Created", "made"))
-    told = {
+    diagnosis = {
         "cause": "QuotaExceeded",
         "message": "worker-0 cannot be created",
         "since": "2026-01-01T12:04:00Z",
     }
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/stuck/status"
-    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": told}})
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": diagnosis}})
     assert main(["wait", "stuck", "--timeout", "0", *cluster.flags]) == 3
     late = "error: stuck is not finished after 0 s: worker-0 cannot be created\n"
     assert capsys.readouterr().err == late

@@ -354,16 +354,26 @@ def test_without_a_policy_that_survives_losses_there_are_no_groups(restart: str)
     assert deleted_names(plan, "Pod") == []
 
 
-def test_a_lost_parameter_server_restarts_the_chief_and_nobody_else() -> None:
-    whole = pods(chief="R", ps="RR", worker="RR")
-    passes = running("C1 P2 W2", whole)
-    found = [*pods(chief="R", ps="R", worker="RR"), failed("ps", 1, 137, 2)]
-    plan = passes.go(*found, now=at(3))
-    assert sorted(deleted_names(plan, "Pod")) == ["j-chief-0", "j-ps-1"]
+def test_a_lost_parameter_server_restarts_the_chief_and_the_workers() -> None:
+    """The other parameter servers and the evaluator keep their pods."""
+    left = pods(ps="R", evaluator="R")
+    users = pods(chief="R", worker="RR")
+    passes = running("C1 P2 W2 E1", [*users, *pods(ps="RR", evaluator="R")])
+    plan = passes.go(*users, *left, failed("ps", 1, 137, 2), now=at(3))
+    group = ["j-chief-0", "j-ps-1", "j-worker-0", "j-worker-1"]
+    assert sorted(deleted_names(plan, "Pod")) == group
     assert records(passes, "Chief") == {"uid-j-chief-0": ("Group", "uid-j-ps-1/0")}
-    left = pods(ps="R", worker="RR")
-    assert created_names(passes.go(a_pod("chief", deleted=3), *left, now=at(5)), "Pod") == []
-    assert created_names(passes.go(*left, now=at(9)), "Pod") == ["j-chief-0", "j-ps-1"]
+    assert {cause for cause, _ in records(passes, "Worker").values()} == {"Group"}
+    assert passes.job.status.of("Worker").restarts == 0
+    assert created_names(passes.go(a_pod("worker", deleted=3), *left, now=at(5)), "Pod") == []
+    assert created_names(passes.go(*left, now=at(9)), "Pod") == group
+
+
+def test_dynamic_workers_are_not_restarted_with_a_parameter_server() -> None:
+    whole = pods(chief="R", ps="R", worker="RR")
+    passes = running("C1 P1 W2", whole, enableDynamicWorker=True)
+    plan = passes.go(*pods(chief="R", worker="RR"), failed("ps", 0, 137, 2), now=at(3))
+    assert deleted_names(plan, "Pod") == ["j-ps-0"]
 
 
 @pytest.mark.parametrize("role", ["chief", "worker"])

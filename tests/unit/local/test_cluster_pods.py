@@ -1,12 +1,12 @@
-"""What a pod finds on the local cluster: namespace, API server, token, bound claim, events."""
+"""What pods have on the local cluster: namespace, API server, token, bound claim, events."""
 
-import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.cluster_in_process import object_once
 from tests.support.seeds import published
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.local.cluster import LocalCluster
@@ -27,21 +27,9 @@ def pod(script: str, name: str = "p", **spec: Any) -> Json:
     }
 
 
-async def until(cluster: LocalCluster, path: str, is_so: Any) -> Json:
-    """The object once it is so; the test's own time limit ends the wait."""
-    while True:
-        try:
-            found: Json = await cluster.api.get(path, decode=dict)
-        except NotFound:
-            found = {}
-        if is_so(found):
-            return found
-        await asyncio.sleep(0.02)
-
-
 async def ended(cluster: LocalCluster, name: str = "p") -> Json:
     path = f"{CORE}/pods/{name}"
-    return await until(
+    return await object_once(
         cluster, path, lambda each: each.get("status", {}).get("phase") in {"Succeeded", "Failed"}
     )
 
@@ -73,7 +61,7 @@ async def test_dry_run_needs_and_creates_no_namespace(local_cluster: LocalCluste
         ("events", {}),
     ],
 )
-async def test_objects_of_programs_bring_no_namespace_back(
+async def test_objects_of_controllers_do_not_recreate_a_namespace(
     local_cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
 ) -> None:
     body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}
@@ -121,11 +109,11 @@ async def test_seed_000_line_548_pod_has_the_usual_events_but_for_pulled(
 ) -> None:
     await local_cluster.api.create(f"{CORE}/pods", pod("sleep 60"), decode=dict)
     running = f"{CORE}/pods/p"
-    await until(
+    await object_once(
         local_cluster, running, lambda each: each.get("status", {}).get("phase") == "Running"
     )
     await local_cluster.api.delete(running)
-    await until(local_cluster, running, lambda each: not each)
+    await object_once(local_cluster, running, lambda each: not each)
 
     def reasons(events: Json) -> dict[str, str]:
         return {each["reason"]: each["message"] for each in events["items"]}
@@ -135,7 +123,7 @@ async def test_seed_000_line_548_pod_has_the_usual_events_but_for_pulled(
         "Started": "Started container c",
         "Killing": "Stopping container c",
     }
-    found = await until(
+    found = await object_once(
         local_cluster, f"{CORE}/events", lambda each: expected.items() <= reasons(each).items()
     )
     assert reasons(found).keys() == {"Scheduled", *expected}
@@ -162,7 +150,7 @@ async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_s
     }
     path = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
     await local_cluster.api.create(path, job, decode=dict)
-    found = await until(
+    found = await object_once(
         local_cluster,
         f"{path}/j",
         lambda each: "TensorBoard" in each.get("status", {}).get("reason", ""),
@@ -183,10 +171,10 @@ async def test_seed_004_line_130_tensorboard_without_its_claim_says_why_in_the_s
     await local_cluster.api.create(path, job, decode=dict)
 
     def note(found: Json) -> str:
-        told = found.get("status", {}).get("tensorboard", {}).get("note", "")
-        return str(told)
+        note = found.get("status", {}).get("tensorboard", {}).get("note", "")
+        return str(note)
 
-    found = await until(
+    found = await object_once(
         local_cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)
     )
     assert note(found).endswith('persistentvolumeclaim "tensorflow-tensorboard-pvc" not found')

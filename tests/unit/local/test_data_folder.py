@@ -29,7 +29,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Everything below the folder that users other than its owner have any right to."""
+    """Everything below the folder to which users other than its owner have any access."""
     found = [each for each in [folder, *folder.rglob("*")] if not each.is_symlink()]
     return [str(each) for each in found if each.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
 
@@ -121,10 +121,12 @@ def test_a_link_inside_the_folder_is_rejected(tmp_path: Path, name: str) -> None
     assert (tmp_path / "elsewhere").read_text() == "kept"
 
 
-def test_a_link_that_leads_nowhere_is_rejected(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(tmp_path / "missing")
-    with pytest.raises(DataFolderError, match="cannot be used as data folder"):
-        prepare(tmp_path / "data")
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "data", tmp_path / "file" / "data"):
+        with pytest.raises(DataFolderError, match=f"{folder}: cannot be used as data folder"):
+            prepare(folder)
 
 
 async def test_a_token_that_others_could_read_is_replaced(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def folder(parent: Path, name: str, *files: str) -> Path:
     return made
 
 
-def test_folder_that_nobody_holds_is_removed(tmp_path: Path) -> None:
+def test_the_folder_of_a_stopped_cluster_is_removed(tmp_path: Path) -> None:
     left = folder(tmp_path, "tfjob-run-a", "format", "lock", "store.db")
     assert stale_clusters.remove(tmp_path) == 1
     assert not left.exists()
@@ -30,7 +30,7 @@ def test_folder_of_a_running_cluster_stays(tmp_path: Path) -> None:
     os.close(handle)
 
 
-def test_what_no_cluster_has_used_stays(tmp_path: Path) -> None:
+def test_unused_foreign_and_linked_folders_stay(tmp_path: Path) -> None:
     others = [
         folder(tmp_path, "tfjob-run-new"),
         folder(tmp_path, "tfjob-run-x", "lock"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Any
 
 import msgspec
 import pytest
@@ -88,6 +89,34 @@ def test_stray_pod_is_released_by_the_next_leader() -> None:
             await running
 
     simulated(act, SimulatedCluster)
+
+
+def test_operator_that_starts_anew_lists_no_pods_for_each_job() -> None:
+    """It lists all pods after the jobs, so they are new enough for the decisions about those."""
+
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1())
+        one, two = world.operator(identity="one"), world.operator(identity="two")
+        first = asyncio.create_task(one.run())
+        await world.ask("POST", TFJOBS, tfjob("W1", name="t", restart="ExitCode"))
+        names: list[str] = []
+        while not names:
+            await asyncio.sleep(1)
+            names = await world.names(PODS)
+        one.stop()
+        await first
+        second = asyncio.create_task(two.run())
+        status: dict[str, Any] = {}
+        while not status.get("completionTime"):
+            await asyncio.sleep(1)
+            status = (await world.ask("GET", f"{TFJOBS}/t"))["status"]
+        assert status["replicaStatuses"]["Worker"]["restarts"] == 2
+        asked = world.connections[-1].requests
+        assert [name for name in asked if name.startswith("list default/pods")] == []
+        two.stop()
+        await second
+
+    simulated(act, lambda: SimulatedCluster(exit_codes={"t-worker": [137, 137, 0]}))
 
 
 def test_resync_reconciles_the_jobs_of_every_controller() -> None:

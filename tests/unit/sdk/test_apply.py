@@ -1,11 +1,9 @@
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import TFJOBS, api_server_in_loop
+from tests.support.local_apiserver.serving import TFJOBS
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.sdk.apply import apply_all
@@ -13,12 +11,6 @@ from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 def config_map(name: str, **data: str) -> Json:

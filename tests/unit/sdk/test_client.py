@@ -148,5 +148,9 @@ def test_a_context_is_found_by_its_name(
     server.put_job(tfjob("W1", name="a"))
     with connect() as here:
         assert [each.name for each in here.jobs()] == ["a"]
-    with pytest.raises(TFJobError, match="context must be one of"):
+    with pytest.raises(TFJobError, match="context must be one of: tfjob-local; got 'nothing'"):
+        connect("nothing")
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("HOME", "/nonexistent")
+    with pytest.raises(TFJobError, match="context 'nothing' does not exist: no cluster is conf"):
         connect("nothing")

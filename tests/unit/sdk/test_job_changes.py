@@ -1,11 +1,10 @@
 """Jobs that are deleted and created again between reading and writing."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.support.local_apiserver.serving import JOBS, api_server_in_loop
+from tests.support.local_apiserver.serving import JOBS
 from tests.support.tfjobs import Json, tfjob
 from tfjob.client.errors import Conflict
 from tfjob.client.http import PartialObjectMetadata
@@ -15,12 +14,6 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.jobs import ClusterJob
 
 Change = Callable[[Cluster, ClusterJob], Awaitable[object]]
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 async def put(cluster: Cluster, *, is_suspended: bool) -> ClusterJob:

@@ -1,9 +1,5 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
-from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import Json, tfjob
 from tfjob.client.errors import Forbidden
@@ -12,12 +8,6 @@ from tfjob.client.resource import Resource
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 async def put(cluster: Cluster, job: Json) -> None:

@@ -1,12 +1,9 @@
 """Objects that somebody else changes while a job and what was made for it are created."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.tfjobs import Json, tfjob
 from tfjob.client.errors import Conflict
 from tfjob.client.http import PartialObjectMetadata
@@ -21,12 +18,6 @@ CODE: Json = {
     "metadata": {"name": "code", "labels": {submission.MADE_FOR_JOB: "true"}},
     "data": {"train.py": "pass"},
 }
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with api_server_in_loop(tmp_path) as cluster:
-        yield cluster
 
 
 async def code_of(cluster: Cluster) -> PartialObjectMetadata:

@@ -16,7 +16,8 @@ WINDOW: Final = timedelta(seconds=60)
 _LAST_PLAIN_CODE: Final = 125
 """Higher codes are start errors and signals."""
 _LEADERS: Final = frozenset({"chief", "master"})
-_COLLECTIVE: Final = _LEADERS | {"worker"}
+_WORKER: Final = "worker"
+_COLLECTIVE: Final = _LEADERS | {_WORKER}
 _PARAMETER_SERVER: Final = "ps"
 SURVIVES: Final = frozenset({RestartPolicy.EXIT_CODE, RestartPolicy.ON_FAILURE})
 _OWN_EVIDENCE: Final = DISRUPTIONS | {
@@ -49,12 +50,22 @@ def couples(job: Job, *, lost: ReplicaType, survivor: ReplicaType) -> bool:
     Without parameter servers, chief and workers may train collectively. With them, only the chief
     depends on others: on every parameter server.
     """
-    if job.tf_config.is_dynamic or not (lost.is_in_cluster and survivor.is_in_cluster):
+    if not _are_connected(job, lost, survivor):
         return False
     tasks = {each.task.lower() for each in job.replicas if each.count}
     if _PARAMETER_SERVER in tasks:
         return lost.task.lower() == _PARAMETER_SERVER and survivor.task.lower() in _LEADERS
     return {lost.task.lower(), survivor.task.lower()} <= _COLLECTIVE
+
+
+def is_worker_of_server(job: Job, *, server: ReplicaType, worker: ReplicaType) -> bool:
+    """Whether the first type are parameter servers, to which replicas of the second connect."""
+    tasks = (server.task.lower(), worker.task.lower())
+    return tasks == (_PARAMETER_SERVER, _WORKER) and _are_connected(job, server, worker)
+
+
+def _are_connected(job: Job, first: ReplicaType, second: ReplicaType) -> bool:
+    return not job.tf_config.is_dynamic and first.is_in_cluster and second.is_in_cluster
 
 
 def is_consequence(

@@ -17,7 +17,7 @@ from tfjob.local.data_folder import make_folder
 from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodEvent, UnavailableError
 from tfjob.local.node.checkpoint import load_all
 from tfjob.local.node.idle_watcher import IdleWatcher
-from tfjob.local.node.launcher import Launcher
+from tfjob.local.node.launch_builder import LaunchBuilder
 from tfjob.local.node.machine import NodeSettings, node_object
 from tfjob.local.node.oom_watcher import OomWatcher
 from tfjob.local.node.pod_status import is_over
@@ -58,7 +58,7 @@ class NodeAgent:
         self._idle = IdleWatcher(clock=clock)
         self._sockets = SocketPoller(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
-        launcher = Launcher(
+        launches = LaunchBuilder(
             api=api,
             settings=settings,
             ports=PortAllocator(settings.data / "ports.json", locks=self._locks),
@@ -67,7 +67,7 @@ class NodeAgent:
         self._context = NodeContext(
             api=api,
             settings=settings,
-            launcher=launcher,
+            launches=launches,
             memory=self._memory,
             idle=self._idle,
             sockets=self._sockets,

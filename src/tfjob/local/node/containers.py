@@ -25,7 +25,7 @@ from tfjob.local.node.checkpoint import (
     save,
 )
 from tfjob.local.node.idle_watcher import DEFAULT_SECONDS, IdleWatcher
-from tfjob.local.node.launcher import message_file
+from tfjob.local.node.launch_builder import message_file
 from tfjob.local.node.log_reader import last_lines
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.oom_watcher import OomWatcher

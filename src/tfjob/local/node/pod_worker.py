@@ -18,7 +18,12 @@ from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.checkpoint import ContainerRecord, PodFailure, PodRecord, Waiting, pod_folder
 from tfjob.local.node.containers import PodContainers
 from tfjob.local.node.idle_watcher import IdleWatcher, idle_after
-from tfjob.local.node.launcher import LaunchDeferredError, Launcher, container_spec, gpus_of_pod
+from tfjob.local.node.launch_builder import (
+    LaunchBuilder,
+    LaunchDeferredError,
+    container_spec,
+    gpus_of_pod,
+)
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.oom_watcher import OomWatcher
 from tfjob.local.node.pod_status import is_finished, is_over
@@ -36,7 +41,7 @@ class NodeContext(msgspec.Struct, frozen=True, kw_only=True):
 
     api: ApiPort
     settings: NodeSettings
-    launcher: Launcher
+    launches: LaunchBuilder
     memory: OomWatcher
     idle: IdleWatcher
     sockets: SocketPoller
@@ -164,7 +169,7 @@ class PodWorker:
         spec = container_spec(self.pod, name)
         self.containers.mark_starting(name)
         try:
-            launch = await self._context.launcher.launch_for(self.pod, spec, self.containers.record)
+            launch = await self._context.launches.launch_for(self.pod, spec, self.containers.record)
             has_started = await self.containers.start(spec, launch)
         except LaunchDeferredError as fault:
             self.containers.defer_start(name, reason=fault.reason, message=fault.message)
@@ -261,7 +266,7 @@ class PodWorker:
             return
         not_listening: frozenset[str] = frozenset()
         if self._is_server:
-            preferred = self._context.launcher.local_ports(self.pod)
+            preferred = self._context.launches.local_ports(self.pod)
             listening_on = self.containers.listening_on
             not_listening = await self._publisher.publish_address(
                 self.pod, listening_on, preferred=preferred

@@ -19,7 +19,7 @@ from tfjob.local.apiserver.store import Key, Store
 Json = dict[str, Any]
 
 
-class ControlledWorld:
+class ControlledCluster:
     """All controllers on one store."""
 
     def __init__(self, path: Path) -> None:

@@ -31,7 +31,7 @@ def let_the_disk_refuse_accounts(backend: Backend, monkeypatch: pytest.MonkeyPat
 
     def refuse(key: Key, obj: dict[str, object]) -> object:
         if key.resource == "serviceaccounts":
-            raise StoreFullError("no room")
+            raise StoreFullError("the disk is full")
         return put(key, obj)
 
     monkeypatch.setattr(backend.store, "put", refuse)
@@ -43,7 +43,7 @@ def test_every_namespace_has_an_account(backend: Backend) -> None:
     assert account_in(backend, "new")
 
 
-def test_an_account_that_the_disk_rejected_follows_with_the_next_change(
+def test_an_account_that_could_not_be_written_is_created_with_the_next_change(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_the_disk_refuse_accounts(backend, monkeypatch)
@@ -54,7 +54,7 @@ def test_an_account_that_the_disk_rejected_follows_with_the_next_change(
     assert account_in(backend, "new")
 
 
-def test_a_namespace_that_went_before_its_account_came_gets_none(
+def test_a_namespace_deleted_before_its_account_exists_gets_none(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_the_disk_refuse_accounts(backend, monkeypatch)

@@ -30,7 +30,7 @@ class RecordingController(Controller):
     def reconcile(self, key: Key) -> None:
         if self.is_failing:
             self.is_failing = False
-            raise StoreFullError("no room")
+            raise StoreFullError("the disk is full")
         self.seen.append(key.name)
         self.is_busy.set()
 
@@ -53,7 +53,7 @@ async def attended(one: RecordingController) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
+async def test_objects_that_exist_at_the_start_are_reconciled(tmp_path: Path) -> None:
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
     one = RecordingController(backend)
@@ -61,7 +61,9 @@ async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
     assert one.seen == ["a"]
 
 
-async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_controller_continues_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
@@ -70,7 +72,7 @@ async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.Monke
     assert one.seen == ["a"]
 
 
-async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) -> None:
+async def test_an_object_is_reconciled_when_it_is_due(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     one = RecordingController(backend_at(tmp_path, now))
     one.enqueue_at(KEY, now + timedelta(seconds=5))
@@ -79,7 +81,7 @@ async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) ->
     assert one.seen == ["a"]
 
 
-def test_an_owner_is_attended_to_when_its_child_changes(tmp_path: Path) -> None:
+def test_an_owner_is_reconciled_when_its_child_changes(tmp_path: Path) -> None:
     one = RecordingController(backend_at(tmp_path, datetime.now(UTC)))
     pod = thing("p")
     refs = [{"kind": "Thing", "name": "a", "uid": "u", "controller": True}]
@@ -89,6 +91,6 @@ def test_an_owner_is_attended_to_when_its_child_changes(tmp_path: Path) -> None:
     assert (one.seen, one.is_idle) == (["a"], True)
 
 
-def test_the_pause_doubles_up_to_six_minutes() -> None:
+def test_the_delay_doubles_up_to_six_minutes() -> None:
     seconds = [delay(failures).total_seconds() for failures in (0, 1, 2, 3, 6, 7, 1000)]
     assert seconds == [0, 10, 20, 40, 320, 360, 360]

@@ -1,4 +1,4 @@
-"""CRDs: schemas prune, default and validate; what cannot be served is refused by name."""
+"""CRDs: schemas prune, default and validate; unsupported features are rejected by name."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_unknown_fields_are_removed_and_reported() -> None:
     assert obj == {"metadata": {}, "spec": {"a": "x"}}
 
 
-def test_preserved_fields_stay_but_known_ones_below_are_pruned() -> None:
+def test_preserved_fields_stay_but_declared_fields_below_them_are_pruned() -> None:
     keep = {"x-kubernetes-preserve-unknown-fields": True}
     schema = structural(properties={"known": {"type": "object", "properties": {}}}, **keep)
     obj = {"metadata": {}, "spec": {"known": {"x": 1}, "free": {"y": 1}}}
@@ -78,7 +78,7 @@ def test_all_faults_are_reported_together() -> None:
     ]
 
 
-def test_a_last_line_break_does_not_slip_past_a_pattern() -> None:
+def test_a_pattern_does_not_match_a_trailing_line_break() -> None:
     schema = structural(properties={"s": {"type": "string", "pattern": "^a$"}})
     assert texts(schema, {"s": "a\n"})
 
@@ -92,13 +92,13 @@ def test_a_last_line_break_does_not_slip_past_a_pattern() -> None:
         ({"not": {"enum": [7]}}, 1, 7),
     ],
 )
-def test_combined_schemas(combination: Json, good: int, bad: int) -> None:
+def test_combined_schemas_accept_and_reject_values(combination: Json, good: int, bad: int) -> None:
     schema = structural(properties={"n": {"type": "integer", **combination}})
     assert texts(schema, {"n": good}) == []
     assert len(texts(schema, {"n": bad})) == 1
 
 
-def test_transition_rules_judge_changes_only() -> None:
+def test_transition_rules_apply_to_updates_only() -> None:
     rules = [{"rule": "self.a == oldSelf.a", "message": "a is fixed"}]
     schema = structural(properties={"a": {"type": "string"}}, **{"x-kubernetes-validations": rules})
     assert texts(schema, {"a": "x"}) == []
@@ -111,7 +111,7 @@ def test_a_rule_that_fails_to_evaluate_is_a_fault() -> None:
     assert texts(schema, {}) == ["spec: Invalid value: rule evaluation error: no such key: none"]
 
 
-def test_rules_wait_until_the_schema_holds() -> None:
+def test_rules_are_evaluated_only_if_the_schema_is_valid() -> None:
     rules = [{"rule": "self.n > 5"}]
     schema = structural(
         properties={"n": {"type": "integer"}}, **{"x-kubernetes-validations": rules}
@@ -147,7 +147,7 @@ def test_a_good_definition_has_no_faults() -> None:
     assert faults(definition({"type": "object"})) == []
 
 
-def test_rules_that_cost_too_much_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_that_cost_too_much_are_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = [{"rule": "self.all(a, self.exists_one(b, a == b))", "message": "twice"}]
     items = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules}
     schema = structural(properties={"l": items})

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-class World:
+class Cluster:
     """A backend with a collector that runs step by step."""
 
     def __init__(self, path: Path) -> None:
@@ -69,114 +69,118 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "objects.sqlite")
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path / "objects.sqlite")
 
 
-def test_background_takes_the_owner_first_and_all_descendants_after(world: World) -> None:
-    world.make("a")
-    world.make("b", owner="a")
-    world.make("c", owner="b")
-    world.end("a", "Background")
-    assert world.names() == ["b", "c"]
-    world.settle()
-    assert world.names() == []
+def test_background_deletion_removes_the_owner_first_and_then_all_descendants(
+    cluster: Cluster,
+) -> None:
+    cluster.make("a")
+    cluster.make("b", owner="a")
+    cluster.make("c", owner="b")
+    cluster.end("a", "Background")
+    assert cluster.names() == ["b", "c"]
+    cluster.settle()
+    assert cluster.names() == []
 
 
-def test_foreground_keeps_the_owner_until_its_dependents_are_gone(world: World) -> None:
-    world.make("a")
-    world.make("b", owner="a", finalizers=["example.com/hold"])
-    world.end("a", "Foreground")
-    world.settle()
-    assert world.meta("a")["finalizers"] == ["foregroundDeletion"]
-    assert "deletionTimestamp" in world.meta("b")
-    held = world.backend.store.get(world.key("b"))
+def test_foreground_deletion_keeps_the_owner_until_its_dependents_are_gone(
+    cluster: Cluster,
+) -> None:
+    cluster.make("a")
+    cluster.make("b", owner="a", finalizers=["example.com/hold"])
+    cluster.end("a", "Foreground")
+    cluster.settle()
+    assert cluster.meta("a")["finalizers"] == ["foregroundDeletion"]
+    assert "deletionTimestamp" in cluster.meta("b")
+    held = cluster.backend.store.get(cluster.key("b"))
     assert held is not None
-    world.backend.store.remove(world.key("b"), held.object())
-    world.settle()
-    assert world.names() == []
+    cluster.backend.store.remove(cluster.key("b"), held.object())
+    cluster.settle()
+    assert cluster.names() == []
 
 
-def test_orphan_frees_the_dependents(world: World) -> None:
-    world.make("a")
-    world.make("b", owner="a")
-    world.end("a", "Orphan")
-    world.settle()
-    assert world.names() == ["b"]
-    assert "ownerReferences" not in world.meta("b")
+def test_orphan_deletion_keeps_the_dependents_without_their_owner(cluster: Cluster) -> None:
+    cluster.make("a")
+    cluster.make("b", owner="a")
+    cluster.end("a", "Orphan")
+    cluster.settle()
+    assert cluster.names() == ["b"]
+    assert "ownerReferences" not in cluster.meta("b")
 
 
-def test_a_dependent_of_an_owner_that_never_was_is_collected(world: World) -> None:
-    world.make("b", owner="never")
-    world.settle()
-    assert world.names() == []
+def test_a_dependent_of_an_owner_that_never_existed_is_collected(cluster: Cluster) -> None:
+    cluster.make("b", owner="never")
+    cluster.settle()
+    assert cluster.names() == []
 
 
-def test_a_dependent_of_an_unknown_kind_is_left_alone(world: World) -> None:
+def test_a_dependent_of_an_unknown_kind_is_left_alone(cluster: Cluster) -> None:
     refs = [{"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "uid-w"}]
-    world.make("b", ownerReferences=refs)
-    world.settle()
-    assert world.names() == ["b"]
+    cluster.make("b", ownerReferences=refs)
+    cluster.settle()
+    assert cluster.names() == ["b"]
 
 
-def test_definition_takes_its_objects_and_all_their_dependents_along(world: World) -> None:
-    backend = world.backend
+def test_a_deleted_crd_deletes_its_objects_and_all_their_dependents(cluster: Cluster) -> None:
+    backend = cluster.backend
     widgets = definition("example.com", "v1", "Widget", plural="widgets")
     made = make(backend, garbage_collector.DEFINITIONS, widgets, namespace="")
     for name in ("v", "w"):
         kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
         widget = {**kind, "metadata": {"name": name}}
         uid = make(backend, "widgets.example.com", widget, namespace="default")["metadata"]["uid"]
-        world.make(f"of-{name}", ownerReferences=[{**kind, "name": name, "uid": uid}])
-    world.make("of-nobody")
+        cluster.make(f"of-{name}", ownerReferences=[{**kind, "name": name, "uid": uid}])
+    cluster.make("of-nobody")
     drop(
         backend, garbage_collector.DEFINITIONS, {"metadata": {**made["metadata"], "namespace": ""}}
     )
-    world.settle()
-    assert world.names() == ["of-nobody"]
+    cluster.settle()
+    assert cluster.names() == ["of-nobody"]
     assert backend.registry.of_resource("widgets.example.com") is None
 
 
-def test_a_crash_between_owner_and_dependents_is_healed_at_the_next_start(tmp_path: Path) -> None:
-    before = World(tmp_path / "objects.sqlite")
+def test_dependents_left_by_a_crash_are_collected_at_the_next_start(tmp_path: Path) -> None:
+    before = Cluster(tmp_path / "objects.sqlite")
     before.make("a")
     before.make("b", owner="a")
     before.end("a", "Background")
     before.backend.store.close()
-    after = World(tmp_path / "objects.sqlite")
+    after = Cluster(tmp_path / "objects.sqlite")
     after.collector.enqueue_all()
     after.settle()
     assert after.names() == []
 
 
-def test_a_deleted_namespace_deletes_its_content(world: World) -> None:
-    world.make("a")
+def test_a_deleted_namespace_deletes_its_content(cluster: Cluster) -> None:
+    cluster.make("a")
     obj = {"metadata": {"name": "ns", "uid": "uid-ns"}, "spec": {"finalizers": ["kubernetes"]}}
-    world.backend.store.put(Key("namespaces", "", "ns"), obj)
+    cluster.backend.store.put(Key("namespaces", "", "ns"), obj)
     inside = {"metadata": {"name": "x", "namespace": "ns", "uid": "uid-x"}}
-    world.backend.store.put(Key("secrets", "ns", "x"), inside)
-    kind = world.backend.registry.of_resource("namespaces")
+    cluster.backend.store.put(Key("secrets", "ns", "x"), inside)
+    kind = cluster.backend.registry.of_resource("namespaces")
     assert kind is not None
-    end(world.backend, kind, key=Key("namespaces", "", "ns"), options=Options())
-    world.settle()
-    assert world.backend.namespace("ns") is None
-    assert world.backend.store.resources_in("ns") == []
-    assert world.names() == ["a"]
+    end(cluster.backend, kind, key=Key("namespaces", "", "ns"), options=Options())
+    cluster.settle()
+    assert cluster.backend.namespace("ns") is None
+    assert cluster.backend.store.resources_in("ns") == []
+    assert cluster.names() == ["a"]
 
 
-def test_events_end_after_an_hour_and_not_before(world: World) -> None:
+def test_events_expire_after_an_hour_and_not_before(cluster: Cluster) -> None:
     seen = (START - timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
     meta = {"name": "e", "namespace": "default", "uid": "uid-e", "creationTimestamp": seen}
-    world.backend.store.put(Key("events", "default", "e"), {"metadata": meta})
-    world.collector.drop_old_events()
-    assert world.backend.store.count("events") == 1
-    world.now = START + timedelta(minutes=31)
-    world.collector.drop_old_events()
-    assert world.backend.store.count("events") == 0
+    cluster.backend.store.put(Key("events", "default", "e"), {"metadata": meta})
+    cluster.collector.drop_old_events()
+    assert cluster.backend.store.count("events") == 1
+    cluster.now = START + timedelta(minutes=31)
+    cluster.collector.drop_old_events()
+    assert cluster.backend.store.count("events") == 0
 
 
-async def test_a_disk_that_is_full_at_the_start_is_survived(
-    world: World, monkeypatch: pytest.MonkeyPatch
+async def test_the_collector_continues_after_a_disk_that_is_full_at_the_start(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
     is_done = asyncio.Event()
@@ -184,12 +188,12 @@ async def test_a_disk_that_is_full_at_the_start_is_survived(
     def enqueue_all() -> None:
         looks.append(len(looks))
         if len(looks) == 1:
-            raise StoreFullError("no room")
+            raise StoreFullError("the disk is full")
         is_done.set()
 
     monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(world.collector, "enqueue_all", enqueue_all)
-    task = asyncio.create_task(world.collector.run())
+    monkeypatch.setattr(cluster.collector, "enqueue_all", enqueue_all)
+    task = asyncio.create_task(cluster.collector.run())
     async with asyncio.timeout(PATIENCE):
         await is_done.wait()
     assert not task.done()

@@ -46,7 +46,7 @@ def op(name: str, path: str, **more: Any) -> dict[str, Any]:
         ({"0": 1}, op("test", "/0", value=1), None),
     ],
 )
-def test_an_operation_that_fits(target: Any, operation: Any, result: Any) -> None:
+def test_a_valid_operation_is_applied(target: Any, operation: Any, result: Any) -> None:
     expected = target if operation["op"] == "test" else result
     assert json_patch(target, [operation]) == expected
 
@@ -79,7 +79,7 @@ def test_an_operation_that_fits(target: Any, operation: Any, result: Any) -> Non
         (op("test", "/x", value=None), "'x' does not exist"),
     ],
 )
-def test_an_operation_that_does_not_fit_is_named(operation: Any, reason: str) -> None:
+def test_an_operation_that_cannot_be_applied_is_named(operation: Any, reason: str) -> None:
     target = {"list": [1, 2], "text": "t", "map": {"in": {}}, "yes": True}
     before = deepcopy(target)
     first = op("add", "/added", value=1)
@@ -143,7 +143,7 @@ def test_arbitrary_json_is_applied_or_rejected_by_a_patch_error(
 
 
 @given(JSON, st.text(alphabet="ab/~01-"), JSON)
-def test_what_was_added_is_found_there(target: Any, path: str, value: Any) -> None:
+def test_an_added_value_is_found_at_its_path(target: Any, path: str, value: Any) -> None:
     try:
         result = json_patch(target, [op("add", path, value=value)])
     except PatchError:
@@ -168,7 +168,7 @@ def test_what_was_added_is_found_there(target: Any, path: str, value: Any) -> No
         ({}, [], False),
     ],
 )
-def test_json_equality(one: Any, other: Any, same: bool) -> None:
+def test_values_are_compared_as_json(one: Any, other: Any, same: bool) -> None:
     assert is_same(one, other) is same
     assert is_same(other, one) is same
 
@@ -192,7 +192,9 @@ def test_json_equality(one: Any, other: Any, same: bool) -> None:
         (None, {}, {}),
     ],
 )
-def test_merge_patch(target: Any, change: Any, result: Any) -> None:
+def test_a_merge_patch_merges_objects_and_removes_nulls(
+    target: Any, change: Any, result: Any
+) -> None:
     assert merge(target, change) == result
 
 

@@ -52,12 +52,12 @@ def test_seed_002_line_157_every_container_has_the_mount(store: Store) -> None:
     ]
 
 
-def test_pod_that_opts_out_has_no_such_volume(store: Store) -> None:
+def test_a_pod_that_opts_out_has_no_token_volume(store: Store) -> None:
     assert added(store, pod(automountServiceAccountToken=False)) == []
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, []), (True, ["a", "b"])])
-def test_word_of_the_account_counts_unless_the_pod_has_its_own(
+def test_the_setting_of_the_pod_overrides_that_of_its_account(
     store: Store, own: bool | None, expected: list[str]
 ) -> None:
     account = {"metadata": {"name": "default"}, "automountServiceAccountToken": False}
@@ -66,7 +66,7 @@ def test_word_of_the_account_counts_unless_the_pod_has_its_own(
     assert added(store, pod(**spec)) == expected
 
 
-def test_container_with_its_own_mount_at_that_path_keeps_it(store: Store) -> None:
+def test_a_container_keeps_its_own_mount_at_the_token_path(store: Store) -> None:
     own = [{"name": "mine", "mountPath": PATH}]
     given = pod()
     given["spec"]["containers"][0]["volumeMounts"] = own
@@ -74,5 +74,5 @@ def test_container_with_its_own_mount_at_that_path_keeps_it(store: Store) -> Non
     assert given["spec"]["containers"][0]["volumeMounts"] == own
 
 
-def test_pod_copied_from_a_cluster_gets_no_second_volume(store: Store) -> None:
+def test_a_pod_copied_from_a_cluster_gets_no_second_token_volume(store: Store) -> None:
     assert added(store, pod(volumes=[{"name": "kube-api-access-5s5bq", "emptyDir": {}}])) == []

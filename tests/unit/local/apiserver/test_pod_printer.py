@@ -55,12 +55,12 @@ def test_a_completed_container_gives_way_to_one_that_runs_or_failed(
     assert cells({}, status)[1] == state
 
 
-def test_a_gated_pod_says_so() -> None:
+def test_a_gated_pod_is_shown_as_gated() -> None:
     gate = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
     assert cells({}, {"phase": "Pending", "conditions": [gate]})[1] == "SchedulingGated"
 
 
-def test_restarts_name_the_time_since_the_last_one() -> None:
+def test_restarts_show_the_time_since_the_last_one() -> None:
     ended = {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T12:05:00Z"}}
     container = {"restartCount": 3, "ready": True, "state": RUNNING, "lastState": ended}
     status = {"phase": "Running", "containerStatuses": [container]}

@@ -48,7 +48,7 @@ def test_external_address_of_a_service_depends_on_its_type(
         ({"parallelism": 1}, "1/1"),
     ],
 )
-def test_completions_of_a_job(spec: Json, completions: str) -> None:
+def test_completions_of_a_job_are_shown(spec: Json, completions: str) -> None:
     assert cells("Job", spec=spec, status={"succeeded": 1})["Completions"] == completions
 
 
@@ -56,7 +56,7 @@ def test_completions_of_a_job(spec: Json, completions: str) -> None:
     ("condition", "state"),
     [("Complete", "Complete"), ("Failed", "Failed"), ("Suspended", "Terminating")],
 )
-def test_a_job_that_is_deleted_terminates_unless_it_has_finished(
+def test_a_deleted_job_is_shown_as_terminating_unless_it_has_finished(
     condition: str, state: str
 ) -> None:
     conditions = [{"type": condition, "status": "True"}]
@@ -67,7 +67,7 @@ def test_a_job_that_is_deleted_terminates_unless_it_has_finished(
 @pytest.mark.parametrize(
     ("ready", "state"), [("True", "Ready"), ("False", "NotReady"), ("Unknown", "NotReady")]
 )
-def test_a_node_is_ready_or_not(ready: str, state: str) -> None:
+def test_a_node_is_shown_as_ready_or_not_ready(ready: str, state: str) -> None:
     conditions = [{"type": "Ready", "status": ready}]
     assert cells("Node", status={"conditions": conditions})["Status"] == state
     assert cells("Node", status={})["Status"] == "Unknown"

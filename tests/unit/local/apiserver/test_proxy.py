@@ -18,10 +18,10 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 
 
 async def echo(request: web.Request) -> web.Response:
-    """What the pod was told, and whether it learnt the token."""
+    """What the pod received, and whether it got the token."""
     body = (await request.read()).decode()
-    told = f"{request.method} {request.rel_url} {body} {request.headers.get('Authorization')}"
-    return web.Response(text=told, status=202, content_type="text/html")
+    received = f"{request.method} {request.rel_url} {body} {request.headers.get('Authorization')}"
+    return web.Response(text=received, status=202, content_type="text/html")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def board(client: aiohttp.ClientSession, *, url: str, status: Json) -> Non
 @pytest.mark.parametrize(
     "path", [f"{SERVICES}/b:80", f"{SERVICES}/b:web", f"{SERVICES}/http:b:80", f"{PODS}/p"]
 )
-async def test_a_pod_that_serves_is_reached_by_name(
+async def test_a_pod_that_listens_is_reached_by_name(
     client: aiohttp.ClientSession, pod_url: str, path: str
 ) -> None:
     await board(client, url=pod_url, status=READY)
@@ -77,7 +77,7 @@ async def test_a_pod_that_serves_is_reached_by_name(
         assert await answer.text() == "POST /data/x?tag=a+b hello None"
 
 
-async def test_a_path_without_its_slash_is_led_to_it(
+async def test_a_path_without_a_trailing_slash_is_redirected(
     client: aiohttp.ClientSession, pod_url: str
 ) -> None:
     await board(client, url=pod_url, status=READY)
@@ -102,7 +102,7 @@ async def test_a_path_without_its_slash_is_led_to_it(
         ("http://127.0.0.1:80@example.com:80/", READY),
     ],
 )
-async def test_what_does_not_serve_here_is_not_reached(
+async def test_a_pod_without_a_local_address_is_not_reached(
     client: aiohttp.ClientSession, name: str, words: str, url: str, status: Json
 ) -> None:
     await board(client, url=url, status=status)
@@ -110,7 +110,7 @@ async def test_what_does_not_serve_here_is_not_reached(
         assert (answer.status, words in (await answer.json())["message"]) == (503, True)
 
 
-async def test_a_server_that_went_away_is_named(client: aiohttp.ClientSession) -> None:
+async def test_a_server_that_no_longer_listens_is_named(client: aiohttp.ClientSession) -> None:
     await board(client, url="http://127.0.0.1:1/", status=READY)
     async with client.get(f"{SERVICES}/b/proxy/") as answer:
         body = await answer.json()
@@ -123,7 +123,7 @@ async def test_an_unknown_service_is_not_found(client: aiohttp.ClientSession) ->
         assert (answer.status, (await answer.json())["reason"]) == (404, "NotFound")
 
 
-async def test_only_the_holder_of_the_token_is_handed_on(
+async def test_a_request_without_the_token_is_not_forwarded(
     client: aiohttp.ClientSession, pod_url: str
 ) -> None:
     await board(client, url=pod_url, status=READY)
@@ -133,5 +133,5 @@ async def test_only_the_holder_of_the_token_is_handed_on(
 
 
 @pytest.mark.parametrize("path", [f"{SERVICES}/b", "/api/v1/nodes/n/proxy/", f"{PODS}/p/log"])
-def test_other_paths_are_no_errands(path: str) -> None:
+def test_other_paths_are_not_proxied(path: str) -> None:
     assert proxy_request(path) is None

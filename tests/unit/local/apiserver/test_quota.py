@@ -1,4 +1,4 @@
-"""Objects that exceed a ResourceQuota are refused, and its status shows what is used."""
+"""Objects that exceed a ResourceQuota are rejected, and its status shows the usage."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -53,7 +53,7 @@ async def refused(api: Api, path: str, body: Json) -> str:
     return caught.value.message
 
 
-async def test_pod_that_is_one_too_many_is_refused(api: Api) -> None:
+async def test_a_pod_beyond_the_quota_is_rejected(api: Api) -> None:
     await limit(api, pods="1")
     await create(api, pod("a"))
     assert await refused(api, PODS, pod("b")) == (
@@ -72,7 +72,7 @@ async def test_usage_is_shown_from_the_start_and_follows_pods(api: Api) -> None:
     assert await used(api) == {"pods": "1", "requests.cpu": "500m", "count/pods": "2"}
 
 
-async def test_quota_that_is_raised_lets_the_next_pod_in(api: Api) -> None:
+async def test_a_raised_quota_admits_the_next_pod(api: Api) -> None:
     await limit(api, pods="0")
     assert "exceeded quota" in await refused(api, PODS, pod("a"))
     await api.patch(f"{QUOTAS}/q", {"spec": {"hard": {"pods": "1"}}}, decode=dict)
@@ -104,13 +104,13 @@ async def test_objects_of_other_kinds_are_counted(api: Api, name: str) -> None:
     assert words.startswith('configmaps "b" is forbidden: exceeded quota: q, requested')
 
 
-async def test_quota_of_another_namespace_is_no_limit(api: Api) -> None:
+async def test_a_quota_of_another_namespace_does_not_apply(api: Api) -> None:
     path = "/api/v1/namespaces/kube-public/resourcequotas"
     body = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}
     await api.create(path, body, decode=dict)
     await create(api, pod("a"))
 
 
-async def test_scopes_are_refused_by_name(api: Api) -> None:
+async def test_scopes_are_rejected_by_name(api: Api) -> None:
     body = {"metadata": {"name": "q"}, "spec": {"hard": {}, "scopes": ["Terminating"]}}
     assert "spec.scopes: Forbidden: scopes are not supported" in await refused(api, QUOTAS, body)

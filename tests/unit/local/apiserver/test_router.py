@@ -128,7 +128,9 @@ def widget_head(kind: str) -> Json:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kind=st.sampled_from(sorted(ROOTS)), body=VALUES, name=st.sampled_from(["a", "B", ""]))
-def test_any_body_gets_a_verdict(backend: Backend, kind: str, body: Any, name: str) -> None:
+def test_any_body_is_accepted_or_rejected_with_a_status(
+    backend: Backend, kind: str, body: Any, name: str
+) -> None:
     sent = body
     if isinstance(body, dict):
         meta = body.get("metadata")
@@ -150,7 +152,7 @@ def test_any_body_gets_a_verdict(backend: Backend, kind: str, body: Any, name: s
     media=st.sampled_from(["merge-patch+json", "json-patch+json", "strategic-merge-patch+json"]),
     below=st.sampled_from(["", "/status", "/scale"]),
 )
-def test_any_patch_gets_a_verdict(
+def test_any_patch_is_accepted_or_rejected_with_a_status(
     backend: Backend, kind: str, change: Any, media: str, below: str
 ) -> None:
     path = f"{ROOTS[kind]}/patched"
@@ -173,7 +175,7 @@ def test_scale_without_readable_metadata_is_rejected(backend: Backend) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(schema=VALUES)
-def test_any_schema_gets_a_verdict(backend: Backend, schema: Any) -> None:
+def test_any_schema_is_accepted_or_rejected_with_a_status(backend: Backend, schema: Any) -> None:
     version = {**WIDGETS["spec"]["versions"][0], "schema": {"openAPIV3Schema": schema}}
     spec = {**WIDGETS["spec"], "group": "other.com", "versions": [version]}
     body = {"metadata": {"name": "widgets.other.com"}, "spec": spec}

@@ -142,7 +142,7 @@ def test_selector_prints_sorted_and_without_blanks(text: str, rendered: str) -> 
         ("a in (b,", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
     ],
 )
-def test_bad_syntax_is_rejected_saying_what_was_expected(text: str, message: str) -> None:
+def test_bad_syntax_is_rejected_with_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refused:
         parse_labels(text)
     assert str(refused.value) == message
@@ -173,7 +173,7 @@ def test_any_text_is_read_or_rejected_by_a_selector_error(text: str) -> None:
 
 
 @given(LABEL_SELECTORS)
-def test_label_selectors_survive_the_round_trip(selector: LabelSelector) -> None:
+def test_label_selectors_are_the_same_after_a_round_trip(selector: LabelSelector) -> None:
     assert parse_labels(selector.render()) == selector
 
 
@@ -317,7 +317,7 @@ def test_field_selector_names_its_fields() -> None:
 
 
 @given(st.lists(FIELD_TERMS, max_size=3))
-def test_field_selectors_survive_the_round_trip(terms: list[FieldTerm]) -> None:
+def test_field_selectors_are_the_same_after_a_round_trip(terms: list[FieldTerm]) -> None:
     selector = FieldSelector(tuple(sorted(terms, key=FieldTerm.render)))
     assert parse_fields(selector.render()) == selector
 

@@ -57,12 +57,12 @@ async def test_health_needs_no_token(server: ApiServer) -> None:
         assert (answer.status, await answer.text()) == (200, "ok")
 
 
-async def test_a_rebound_name_is_rejected(client: aiohttp.ClientSession) -> None:
+async def test_a_host_that_is_not_loopback_is_rejected(client: aiohttp.ClientSession) -> None:
     async with client.get(MAPS, headers={"Host": "evil.example.com:80"}) as answer:
         assert answer.status == 403
 
 
-async def test_another_origins_page_is_rejected(client: aiohttp.ClientSession) -> None:
+async def test_a_request_from_another_origin_is_rejected(client: aiohttp.ClientSession) -> None:
     for origin in ("https://evil.example.com", "null", "http://127.0.0.1.evil.example.com"):
         async with client.post(MAPS, data="{}", headers={"Origin": origin}) as answer:
             assert answer.status == 403
@@ -74,7 +74,7 @@ async def test_a_huge_body_is_rejected(client: aiohttp.ClientSession) -> None:
         assert (await answer.json())["reason"] == "RequestEntityTooLarge"
 
 
-async def test_a_path_that_climbs_is_rejected(server: ApiServer) -> None:
+async def test_a_path_with_encoded_or_parent_segments_is_rejected(server: ApiServer) -> None:
     paths = [
         f"{MAPS}/..",
         f"{MAPS}/%2e%2e",
@@ -101,7 +101,7 @@ async def test_a_path_that_climbs_is_rejected(server: ApiServer) -> None:
         ("eviction", "delete the pod"),
     ],
 )
-async def test_subresources_left_out_are_rejected_by_name(
+async def test_unsupported_subresources_are_rejected_by_name(
     client: aiohttp.ClientSession, subresource: str, hint: str
 ) -> None:
     async with client.post(f"/api/v1/namespaces/default/pods/a/{subresource}") as answer:
@@ -111,7 +111,7 @@ async def test_subresources_left_out_are_rejected_by_name(
     assert hint in body["message"]
 
 
-async def test_a_full_disk_is_named_and_stops_nothing_else(
+async def test_a_full_disk_is_reported_and_stops_only_writes(
     server: ApiServer, client: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     database = server.backend.store._db
@@ -137,7 +137,7 @@ async def test_a_protobuf_body_of_an_unknown_shape_is_rejected(
         assert answer.status in {400, 415}
 
 
-async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_acknowledged_writes_exist_after_a_restart(tmp_path: Path) -> None:
     async with ApiServer(tmp_path, tls=False) as server:
         headers = {"Authorization": f"Bearer {server.token}"}
         port = server.port
@@ -185,7 +185,7 @@ asyncio.run(main())
 """
 
 
-async def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+async def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SERVER, str(tmp_path), stdout=asyncio.subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""The store: revisions, snapshots, replay, compaction, and survival of kill -9."""
+"""The store: revisions, snapshots, replay, compaction, and recovery after kill -9."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def test_every_write_is_one_revision_and_the_object_carries_it(store: Store) -> 
     assert second.object["metadata"]["resourceVersion"] == "2"
 
 
-def test_a_list_at_a_kept_revision_shows_that_moment(store: Store) -> None:
+def test_a_list_at_a_kept_revision_shows_the_objects_of_that_revision(store: Store) -> None:
     store.put(*thing("a"))
     store.put(*thing("b"))
     store.put(*thing("a", labels={"x": "y"}))
@@ -50,7 +50,7 @@ def test_a_list_at_a_kept_revision_shows_that_moment(store: Store) -> None:
     assert store.page("things", at=2)[0].revision == 1
 
 
-def test_pages_follow_one_another_in_order(store: Store) -> None:
+def test_pages_continue_in_order(store: Store) -> None:
     for name in "cab":
         store.put(*thing(name))
     first = store.page("things", limit=2)
@@ -71,7 +71,7 @@ def test_replay_gives_each_change_with_the_state_before_it(store: Store) -> None
     assert changes[1].object_before["metadata"]["labels"] == {"x": "1"}
 
 
-def test_replay_equals_what_listeners_heard(store: Store) -> None:
+def test_replay_equals_what_listeners_received(store: Store) -> None:
     heard: list[Change] = []
     store.listen(heard.append)
     store.put(*thing("a"))
@@ -83,7 +83,7 @@ def test_replay_equals_what_listeners_heard(store: Store) -> None:
     ]
 
 
-def test_compaction_forgets_the_past_and_keeps_the_present(store: Store) -> None:
+def test_compaction_removes_old_revisions_and_keeps_the_objects(store: Store) -> None:
     store.put(*thing("a"))
     store.put(*thing("a", labels={"x": "1"}))
     store.put(*thing("b"))
@@ -96,7 +96,7 @@ def test_compaction_forgets_the_past_and_keeps_the_present(store: Store) -> None
     assert [change.revision for change in store.changes("things", after=2, limit=10)] == [3]
 
 
-def test_compaction_happens_by_itself(tmp_path: Path) -> None:
+def test_compaction_is_automatic(tmp_path: Path) -> None:
     store = Store(tmp_path / "objects.sqlite", kept_revisions=10)
     for number in range(50):
         store.put(*thing("a", labels={"n": str(number)}))
@@ -113,7 +113,7 @@ def test_the_revision_never_goes_back_after_a_restart(tmp_path: Path) -> None:
     assert Store(tmp_path / "objects.sqlite").revision == 2
 
 
-def test_owners_are_found_until_the_reference_or_the_object_goes(store: Store) -> None:
+def test_dependents_are_found_until_the_reference_or_the_object_is_removed(store: Store) -> None:
     owners = [{"uid": "o1"}, {"uid": "o2"}]
     store.put(*thing("a", ownerReferences=owners))
     assert store.owned_by("o1") == [Key("things", "ns", "a")]
@@ -123,7 +123,7 @@ def test_owners_are_found_until_the_reference_or_the_object_goes(store: Store) -
     assert store.owner_uids() == []
 
 
-def test_objects_are_found_by_uid_while_they_live(store: Store) -> None:
+def test_objects_are_found_by_uid_while_they_exist(store: Store) -> None:
     store.put(*thing("a"))
     assert store.find_uid("uid-a") == Key("things", "ns", "a")
     store.remove(*thing("a"))
@@ -137,7 +137,7 @@ def test_a_second_server_on_the_same_folder_is_rejected(tmp_path: Path) -> None:
     first.close()
 
 
-def test_a_folder_of_a_newer_version_is_rejected_untouched(tmp_path: Path) -> None:
+def test_a_folder_of_a_newer_version_is_rejected_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "objects.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
@@ -146,7 +146,7 @@ def test_a_folder_of_a_newer_version_is_rejected_untouched(tmp_path: Path) -> No
         Store(path)
 
 
-def test_a_file_that_is_no_database_is_rejected_untouched(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_rejected_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "objects.sqlite"
     path.write_bytes(b"this is a letter, not a database" * 50)
     with pytest.raises(StoreError, match="not a data file"):
@@ -164,11 +164,11 @@ def test_a_full_disk_rejects_the_write_and_loses_nothing(store: Store) -> None:
     assert "a" in names(store)
 
 
-def test_what_was_stored_stands_even_if_the_past_cannot_be_forgotten(
+def test_a_write_succeeds_even_if_compaction_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(revision: int) -> None:
-        raise StoreFullError(f"no room to forget what ended before {revision}")
+        raise StoreFullError(f"the disk is full at revision {revision}")
 
     store = Store(tmp_path / "objects.sqlite", kept_revisions=1)
     monkeypatch.setattr(store, "compact", refuse)
@@ -205,11 +205,11 @@ def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
         acknowledged += writer.stdout.read().splitlines(keepends=True)
         writer.stdout.close()
         writer.wait()
-        told = [line.split() for line in acknowledged if line.endswith("\n")]
+        writes = [line.split() for line in acknowledged if line.endswith("\n")]
         store = Store(path, kept_revisions=50)
-        assert store.revision >= int(told[-1][0]) > newest
+        assert store.revision >= int(writes[-1][0]) > newest
         newest = store.revision
-        last = {name: int(number) for _, name, number in told}
+        last = {name: int(number) for _, name, number in writes}
         for row in store.page("things"):
             assert int(row.object()["metadata"]["labels"]["n"]) >= last[row.name]
         store.close()

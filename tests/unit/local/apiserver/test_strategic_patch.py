@@ -114,7 +114,7 @@ def test_an_object_is_replaced_or_emptied_by_directive() -> None:
     assert strategic(target, change) == merged
 
 
-def test_a_directive_about_an_object_that_is_not_there_does_nothing() -> None:
+def test_a_directive_for_a_missing_object_has_no_effect() -> None:
     change = {"metadata": {"labels": {"$patch": "delete"}}}
     assert strategic({}, change) == {"metadata": {}}
 
@@ -136,7 +136,7 @@ def test_only_retained_keys_stay() -> None:
     assert strategic(target, change) == spec(volumes=[{"name": "v", "hostPath": {"path": "/x"}}])
 
 
-def test_what_is_added_carries_no_directive_and_no_null() -> None:
+def test_added_values_contain_no_directive_and_no_null() -> None:
     change = spec(
         containers=[{"name": "a", "image": None, "env": [{"$patch": "delete", "name": "X"}]}],
         volumes=[{"name": "v", "$retainKeys": ["name"]}],
@@ -146,13 +146,13 @@ def test_what_is_added_carries_no_directive_and_no_null() -> None:
     )
 
 
-def test_what_is_of_another_type_is_replaced() -> None:
+def test_a_value_of_another_type_is_replaced() -> None:
     assert strategic({"a": 1, "b": {"x": 1}}, {"a": {"y": 1}, "b": 2}) == {"a": {"y": 1}, "b": 2}
     change = spec(containers=named("a"))
     assert strategic(spec(containers="none"), change) == change
 
 
-def test_a_new_element_stands_before_those_the_patch_does_not_name() -> None:
+def test_a_new_element_comes_before_those_that_the_patch_does_not_name() -> None:
     merged = strategic(spec(containers=named("a", "b")), spec(containers=named("c")))
     assert merged == spec(containers=named("c", "a", "b"))
 
@@ -162,18 +162,18 @@ def test_a_merged_element_keeps_its_place_among_the_others() -> None:
     assert merged == spec(containers=named("a", "b", "c"))
 
 
-def test_the_order_that_a_patch_spells_out_is_kept() -> None:
+def test_the_order_that_a_patch_sets_is_kept() -> None:
     change = spec(containers=named("d"), **{"$setElementOrder/containers": named("c", "d", "a")})
     merged = strategic(spec(containers=named("a", "b", "c")), change)
     assert merged == spec(containers=named("b", "c", "d", "a"))
 
 
-def test_an_order_for_a_list_that_is_not_there_does_nothing() -> None:
+def test_an_order_for_a_missing_list_has_no_effect() -> None:
     change = spec(**{"$setElementOrder/containers": named("a")})
     assert strategic({}, change) == {"spec": {}}
 
 
-def test_the_table_can_be_given() -> None:
+def test_the_merge_keys_can_be_given() -> None:
     target, change = {"x": {"ys": [{"id": 1}]}}, {"x": {"ys": [{"id": 2}]}}
     assert strategic(target, change) == change
     merged = strategic(target, change, merge_keys={"x.ys": "id"})
@@ -201,7 +201,7 @@ def test_the_table_can_be_given() -> None:
         ),
     ],
 )
-def test_a_patch_that_does_not_fit_is_rejected(change: Any, reason: str) -> None:
+def test_a_patch_that_cannot_be_applied_is_rejected(change: Any, reason: str) -> None:
     target = {"metadata": {"finalizers": ["a"]}, "spec": {}}
     with pytest.raises(PatchError) as refused:
         strategic(target, change)

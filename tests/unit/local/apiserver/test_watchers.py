@@ -28,7 +28,7 @@ def put(store: Store, name: str, **labels: str) -> None:
 
 
 def taken(watch: Watch) -> list[tuple[str, str, int]]:
-    """Everything a watch has to tell, until it is quiet."""
+    """All events that a watch has now."""
     found = []
     while watch.has_more:
         found += [(type_, change.key.name, change.revision) for type_, change in watch.take()]
@@ -52,7 +52,7 @@ def test_changes_of_other_resources_are_not_delivered(store: Store, hub: WatchBr
     assert taken(watch) == []
 
 
-def test_a_watch_from_the_past_replays_then_follows_without_a_gap(
+def test_a_watch_from_an_older_revision_replays_then_follows_without_a_gap(
     store: Store, hub: WatchBroadcaster
 ) -> None:
     for number in range(5):
@@ -91,7 +91,9 @@ def test_changes_during_a_replay_are_delivered_once(
     assert seen == list(range(1, 13))
 
 
-def test_a_selection_sees_objects_come_and_go(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_selector_reports_objects_that_start_or_stop_matching(
+    store: Store, hub: WatchBroadcaster
+) -> None:
     watch = hub.open("things", after=0, matches=red)
     put(store, "a", color="blue")
     put(store, "a", color="red")
@@ -100,7 +102,9 @@ def test_a_selection_sees_objects_come_and_go(store: Store, hub: WatchBroadcaste
     assert [type_ for type_, _, _ in taken(watch)] == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_a_replayed_selection_is_the_live_one(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_replayed_watch_with_a_selector_equals_the_live_one(
+    store: Store, hub: WatchBroadcaster
+) -> None:
     live = hub.open("things", after=0, matches=red)
     for color in ("blue", "red", "red", "blue", "red"):
         put(store, "a", color=color)
@@ -108,7 +112,7 @@ def test_a_replayed_selection_is_the_live_one(store: Store, hub: WatchBroadcaste
     assert taken(live) == taken(replayed)
 
 
-def test_a_position_that_is_gone_ends_the_watch(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_compacted_revision_ends_the_watch(store: Store, hub: WatchBroadcaster) -> None:
     for number in range(5):
         put(store, "a", n=str(number))
     store.compact(4)
@@ -117,7 +121,7 @@ def test_a_position_that_is_gone_ends_the_watch(store: Store, hub: WatchBroadcas
         watch.take()
 
 
-def test_a_closed_watch_is_forgotten(store: Store, hub: WatchBroadcaster) -> None:
+def test_a_closed_watch_gets_no_more_changes(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0)
     hub.close(watch)
     put(store, "a")

@@ -41,7 +41,7 @@ class Cluster:
         await self.until(f"{name} is {phase}", is_so)
 
     async def until(self, what: str, is_so: Callable[[], Awaitable[bool]]) -> None:
-        """Poll until something is so; it must become so."""
+        """Poll until a condition is true; fail if it never is."""
         deadline = time.monotonic() + PATIENCE
         while not await is_so():
             assert time.monotonic() < deadline, f"never came true: {what}"

@@ -1,4 +1,4 @@
-"""A running node for each test that asks for one."""
+"""A running node for each test that needs one."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.unit.local.node.whole_node import node
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
-    """The API server of a node that runs."""
+    """The API server of a running node."""
     fake = FakeApi()
     async with node(fake, tmp_path):
         yield fake

@@ -98,9 +98,9 @@ class FakeApi:
     def reasons(self) -> set[str]:
         return {reason for _, reason, _ in self.events}
 
-    def _record_event(self, news: PodEvent) -> None:
+    def _record_event(self, event: PodEvent) -> None:
         for queue in self._watchers:
-            queue.put_nowait(news)
+            queue.put_nowait(event)
 
     def _live(self, meant: Json) -> Pod:
         if self.is_down:

@@ -1,4 +1,4 @@
-"""A node as a process of its own that a test can kill; arguments: URL, token, folder."""
+"""A node as a separate process that a test can kill; arguments: URL, token, folder."""
 
 import asyncio
 import sys

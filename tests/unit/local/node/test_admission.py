@@ -13,7 +13,7 @@ def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return {"spec": {"containers": list(containers), **spec}}
 
 
-def test_a_pod_with_commands_is_welcome() -> None:
+def test_a_pod_with_commands_is_admitted() -> None:
     assert rejection(pod(OK, initContainers=[OK])) is None
 
 
@@ -31,7 +31,9 @@ def test_a_pod_with_commands_is_welcome() -> None:
         (pod(OK, volumes=[{"name": "v", "nfs": {}}]), "UnsupportedVolume", "type nfs"),
     ],
 )
-def test_what_can_never_run_is_rejected(refused: dict[str, Any], reason: str, words: str) -> None:
+def test_a_pod_that_can_never_run_is_rejected(
+    refused: dict[str, Any], reason: str, words: str
+) -> None:
     verdict = rejection(refused)
     assert verdict is not None
     assert verdict.reason == reason
@@ -49,7 +51,7 @@ def test_fields_without_effect_are_named() -> None:
     )
 
 
-def test_empty_wishes_are_no_wishes() -> None:
+def test_empty_fields_are_not_listed_as_without_effect() -> None:
     assert (
         ignored_fields(pod({**OK, "securityContext": {}}, securityContext={}, affinity=None)) == ()
     )

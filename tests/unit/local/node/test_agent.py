@@ -34,7 +34,7 @@ async def test_a_pod_recreated_under_its_name_is_another_pod(api: FakeApi, tmp_p
     await until(lambda: start_time_of(process) is None)
 
 
-async def test_an_api_server_that_is_down_is_waited_for(api: FakeApi) -> None:
+async def test_the_node_waits_for_an_api_server_that_is_down(api: FakeApi) -> None:
     api.create(pod("p", "sleep 0.05"))
     await until(lambda: api.phase("p") == "Running")
     api.is_down = True
@@ -132,7 +132,7 @@ async def _kill_node_at_run(run: int, server: ApiServer, folder: Path) -> None:
     await node_process.wait()
 
 
-async def test_a_stopped_node_starts_nothing_more(tmp_path: Path) -> None:
+async def test_a_stopped_node_starts_no_more_containers(tmp_path: Path) -> None:
     api = FakeApi()
     async with node(api, tmp_path) as agent:
         await until(lambda: api.nodes)

@@ -35,7 +35,7 @@ RECORD = PodRecord(
 )
 
 
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     save(tmp_path, RECORD)
     assert load_all(tmp_path) == {"u1": RECORD}
 
@@ -47,11 +47,11 @@ def test_an_unreadable_record_is_set_aside(tmp_path: Path) -> None:
     assert (tmp_path / "u1" / "record.unreadable").exists()
 
 
-def test_nothing_there_is_nothing(tmp_path: Path) -> None:
+def test_a_missing_record_is_none(tmp_path: Path) -> None:
     assert load_all(tmp_path / "none") == {}
 
 
-def test_only_the_owner_may_look_into_a_pods_folder(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_folder_of_a_pod(tmp_path: Path) -> None:
     save(tmp_path, RECORD)
     assert (tmp_path / "u1").stat().st_mode & 0o777 == 0o700
 

@@ -45,7 +45,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
             await tasks[1]
 
 
-async def test_a_pod_lives_and_dies_through_the_api(cluster: Cluster) -> None:
+async def test_a_pod_runs_and_is_deleted_through_the_api(cluster: Cluster) -> None:
     await cluster.create(pod("p", "echo hello; sleep 60"))
     await cluster.until_phase("p", "Running")
     path = "/api/v1/namespaces/default/pods/p"
@@ -76,7 +76,7 @@ async def test_the_node_is_registered_and_events_are_recorded(cluster: Cluster) 
     await cluster.until("the events are recorded, and listed in order", are_told)
 
 
-async def test_a_config_map_is_found_or_not(cluster: Cluster) -> None:
+async def test_an_object_is_returned_or_none_if_it_is_missing(cluster: Cluster) -> None:
     body = {"metadata": {"name": "cfg"}, "data": {"a": "1"}}
     await cluster.api.create("/api/v1/namespaces/default/configmaps", body, decode=dict[str, Any])
     found = await cluster.port.config_map("default", "cfg")
@@ -98,7 +98,7 @@ async def test_another_pod_of_the_same_name_is_not_touched(cluster: Cluster) -> 
     assert made["metadata"]["uid"] != "another"
 
 
-async def test_a_pod_is_given_to_the_node_by_a_binding() -> None:
+async def test_a_binding_assigns_a_pod_to_the_node() -> None:
     one = pod("p", "true")
     answers = [whole({}, status=201), refusal(409, "Conflict"), refusal(403, "Forbidden")]
     async with ScriptedApi(answers) as server, Api(Config(server=server.url)) as api:
@@ -114,7 +114,7 @@ async def test_a_pod_is_given_to_the_node_by_a_binding() -> None:
             await port.bind(one, "local")
 
 
-async def test_an_api_server_that_is_down_is_worth_another_try() -> None:
+async def test_an_unreachable_api_server_is_a_retryable_error() -> None:
     async with Api(Config(server="http://127.0.0.1:1")) as api:
         port = ClientApi(api, EventRecorder(api, component="node"))
         with pytest.raises(UnavailableError):

@@ -18,7 +18,7 @@ def service(name: str, *, selector: dict[str, str] | None = None, **spec: Any) -
 
 
 def claim(namespace: str, names: Sequence[str], port: int) -> int:
-    """A port that depends on all it was asked with, so that a test can tell askings apart."""
+    """A port that depends on all arguments, so that a test can distinguish calls."""
     asked.append((namespace, tuple(names), port))
     return 7
 
@@ -47,11 +47,11 @@ SERVICES = [
 BOOK = ClusterDns(services=SERVICES, pods=[W0, TB], claim=claim)
 
 
-def test_a_service_of_a_pods_own_name_is_that_pod() -> None:
+def test_a_service_with_the_name_of_a_pod_leads_to_that_pod() -> None:
     assert meaning(BOOK, "w0", 2222) == ("ns", ("w0",), 2222)
 
 
-def test_a_peer_that_does_not_exist_yet_is_asked_for_by_its_name() -> None:
+def test_a_peer_that_does_not_exist_yet_is_looked_up_by_its_name() -> None:
     assert meaning(BOOK, "w1", 2222) == ("ns", ("w1",), 2222)
     assert meaning(BOOK, "w7", 2222) == ("ns", ("w7",), 2222)
 
@@ -64,7 +64,7 @@ def test_a_pod_is_found_by_hostname_and_subdomain() -> None:
     assert meaning(BOOK, "board.tb", 6006) == ("ns", ("tb-abc", "board.tb", "tb"), 6006)
 
 
-def test_known_are_services_only_because_pods_have_no_names_of_their_own_in_dns() -> None:
+def test_only_services_have_names_because_pods_have_none_in_dns() -> None:
     assert BOOK.is_known("ns", "tb")
     assert not BOOK.is_known("ns", "tb-abc")
     assert not BOOK.is_known("ns", "nothing")
@@ -92,7 +92,7 @@ def test_declared_ports_are_listed() -> None:
     assert container_ports(W0) == []
 
 
-def test_a_living_pod_stands_before_one_that_goes_or_has_ended() -> None:
+def test_a_running_pod_is_preferred_to_one_that_is_terminating_or_has_ended() -> None:
     labels = {"app": "x"}
     over, going, there = (pod(name, labels=labels) for name in ("a", "b", "c"))
     over["status"] = {"phase": "Failed"}
@@ -103,7 +103,7 @@ def test_a_living_pod_stands_before_one_that_goes_or_has_ended() -> None:
         assert meaning(dns, "x", 1)[1] == (first, "x")
 
 
-def test_a_pod_that_shows_where_it_listens_is_believed() -> None:
+def test_the_address_in_the_annotation_of_a_pod_is_used() -> None:
     notes = {"tfjob.dev/url": "http://127.0.0.1:6007/"}
     board = {**TB, "metadata": {**TB["metadata"], "annotations": notes}}
     dns = ClusterDns(services=SERVICES, pods=[board], claim=claim)
@@ -111,7 +111,7 @@ def test_a_pod_that_shows_where_it_listens_is_believed() -> None:
     assert dns.port("ns", "tb", 81) == 7
 
 
-def test_own_ports_are_those_declared_and_those_that_services_lead_to() -> None:
+def test_ports_of_a_pod_are_those_it_declares_and_those_that_services_target() -> None:
     more = service("more", selector={"app": "tb"}, clusterIP="", ports=[{"port": 1}])
     dns = ClusterDns(services=[*SERVICES, more], pods=[TB], claim=claim)
     assert dns.own_ports(TB) == [6006, 1]

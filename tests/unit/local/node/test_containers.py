@@ -20,7 +20,7 @@ async def test_a_failing_container_is_restarted_until_it_succeeds(
     assert (tmp_path / "runs").read_text() == "x\n" * 4
 
 
-async def test_a_container_that_keeps_failing_waits_longer_and_longer(tmp_path: Path) -> None:
+async def test_a_container_that_keeps_failing_is_in_crash_loop_back_off(tmp_path: Path) -> None:
     api = FakeApi()
     async with node(api, tmp_path, backoff=Backoff(base=3600, limit=7200)):
         one = pod("p", "exit 1", policy="Always")
@@ -54,7 +54,7 @@ async def test_a_failed_init_container_keeps_the_others_from_starting(
     assert not (tmp_path / "started").exists()
 
 
-async def test_a_command_that_does_not_exist_is_127(api: FakeApi) -> None:
+async def test_a_missing_command_exits_with_127(api: FakeApi) -> None:
     api.create(pod("p", containers=[{"name": "c0", "command": ["no-such-thing"]}]))
     assert await finished(api) == "Failed"
     ended = api.container("p")["state"]["terminated"]
@@ -63,7 +63,7 @@ async def test_a_command_that_does_not_exist_is_127(api: FakeApi) -> None:
     assert "Started" not in api.reasons()
 
 
-async def test_too_much_memory_is_an_out_of_memory_kill(api: FakeApi) -> None:
+async def test_a_container_beyond_its_memory_limit_is_killed_as_oom(api: FakeApi) -> None:
     code = "import time; x = bytearray(b'x' * (80 << 20)); time.sleep(60)"
     container = {
         "name": "c0",

@@ -16,9 +16,7 @@ from tfjob.local.node.devices import allocate, cuda_variables, gpus_of_machine
         ("-1", ()),
     ],
 )
-def test_only_gpus_visible_to_the_node_are_handed_out(
-    value: str, expected: tuple[str, ...]
-) -> None:
+def test_only_gpus_visible_to_the_node_are_assigned(value: str, expected: tuple[str, ...]) -> None:
     assert gpus_of_machine({"CUDA_VISIBLE_DEVICES": value}) == expected
 
 
@@ -34,18 +32,18 @@ def test_gpus_are_counted_by_the_driver(tmp_path: Path, monkeypatch: pytest.Monk
     assert gpus_of_machine({}) == ("0", "1")
 
 
-def test_a_broken_driver_gives_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_driver_means_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_driver(tmp_path, "echo 'NVIDIA-SMI has failed'; exit 9")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert gpus_of_machine({}) == ()
 
 
-def test_no_driver_gives_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_means_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert gpus_of_machine({}) == ()
 
 
-def test_a_gpu_is_given_once() -> None:
+def test_a_gpu_is_assigned_once() -> None:
     assert allocate(["0", "1", "2"], taken=["0"], count=2) == ("1", "2")
     assert allocate(["0", "1"], taken=["0"], count=2) is None
     assert allocate([], taken=[], count=0) == ()

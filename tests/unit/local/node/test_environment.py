@@ -145,9 +145,7 @@ def test_fields_of_the_pod_are_readable(path: str, expected: str) -> None:
         ({"resource": "requests.memory"}, "0"),
     ],
 )
-def test_resources_are_rounded_up_in_the_asked_unit(
-    reference: dict[str, str], expected: str
-) -> None:
+def test_resources_are_rounded_up_to_the_divisor(reference: dict[str, str], expected: str) -> None:
     entry = {"name": "R", "valueFrom": {"resourceFieldRef": reference}}
     assert variables(entry, resources={"requests": {"cpu": "500m"}})["R"] == expected
 
@@ -158,11 +156,11 @@ def test_command_and_args_are_joined_and_expanded() -> None:
     assert words == ("python", "train.py", "--n=3", "$(N)")
 
 
-def test_args_without_a_command_are_no_command() -> None:
+def test_args_alone_are_not_a_command() -> None:
     assert command_line({"args": ["x"]}, {}) == ()
 
 
-def test_references_name_what_must_be_fetched() -> None:
+def test_references_list_the_objects_to_fetch() -> None:
     pod = {
         "spec": {
             "initContainers": [{"envFrom": [{"secretRef": {"name": "s1"}}]}],

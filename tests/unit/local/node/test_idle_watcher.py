@@ -28,11 +28,11 @@ class Watch:
     def __init__(self, log: Path) -> None:
         self.now = NOW
         self.log = log
-        self.told: list[datetime | None] = []
+        self.reported: list[datetime | None] = []
         self.watcher = IdleWatcher(clock=lambda: self.now)
 
     def watch(self, pid: int, after: float = AFTER) -> None:
-        self.watcher.watch(pid, log=self.log, after=after, on_change=self.told.append)
+        self.watcher.watch(pid, log=self.log, after=after, on_change=self.reported.append)
 
     async def later(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -58,15 +58,15 @@ def watch(tmp_path: Path) -> Watch:
     return Watch(tmp_path / "0.log")
 
 
-async def test_a_process_that_sleeps_is_idle_after_its_time_and_told_once(watch: Watch) -> None:
+async def test_a_sleeping_process_is_reported_as_idle_once_after_its_time(watch: Watch) -> None:
     with supervised(SLEEPS) as pid:
         watch.watch(pid)
         await watch.later(0)
         await watch.later(AFTER - 1)
-        assert watch.told == []
+        assert watch.reported == []
         await watch.later(1)
         await watch.later(100)
-        assert watch.told == [NOW]
+        assert watch.reported == [NOW]
 
 
 async def test_output_ends_idleness(watch: Watch) -> None:
@@ -76,9 +76,9 @@ async def test_output_ends_idleness(watch: Watch) -> None:
         await watch.later(AFTER)
         watch.log.write_text("step 1\n")
         await watch.later(10)
-        assert watch.told == [NOW, None]
+        assert watch.reported == [NOW, None]
         await watch.later(AFTER)
-        assert watch.told == [NOW, None, NOW + timedelta(seconds=AFTER + 10)]
+        assert watch.reported == [NOW, None, NOW + timedelta(seconds=AFTER + 10)]
 
 
 async def test_a_process_that_computes_is_not_idle(watch: Watch) -> None:
@@ -89,10 +89,10 @@ async def test_a_process_that_computes_is_not_idle(watch: Watch) -> None:
         while watch.watcher._watched[pid].then == before:
             await asyncio.sleep(0.05)
             await watch.later(0)
-        assert watch.told == []
+        assert watch.reported == []
 
 
-async def test_a_process_that_is_forgotten_or_not_to_be_watched_is_not_told(watch: Watch) -> None:
+async def test_a_process_that_is_no_longer_watched_is_not_reported(watch: Watch) -> None:
     with supervised(SLEEPS) as pid:
         watch.watch(pid, after=0)
         await watch.later(0)
@@ -100,13 +100,13 @@ async def test_a_process_that_is_forgotten_or_not_to_be_watched_is_not_told(watc
         await watch.later(0)
         watch.watcher.forget(pid)
         await watch.later(1000)
-        assert watch.told == []
+        assert watch.reported == []
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("30", 30.0), ("0", 0.0), ("", DEFAULT_SECONDS), ("-1", DEFAULT_SECONDS), ("9" * 400, 600.0)],
 )
-def test_a_pod_can_say_how_long(text: str, seconds: float) -> None:
+def test_a_pod_can_set_its_idle_time(text: str, seconds: float) -> None:
     assert idle_after({"metadata": {"annotations": {IDLE_AFTER: text}}}) == seconds
     assert idle_after({"metadata": {}}) == DEFAULT_SECONDS

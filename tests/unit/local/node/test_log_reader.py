@@ -46,7 +46,7 @@ async def text_of(path: Path, **options: Any) -> str:
     return b"".join([chunk async for chunk in read(path, LogOptions(**options))]).decode()
 
 
-async def test_all_lines_come_in_order(log: Path) -> None:
+async def test_all_lines_are_read_in_order(log: Path) -> None:
     assert await text_of(log) == "line 0\nline 1\nline 2\nline 3\nline 4\n"
 
 
@@ -63,7 +63,7 @@ async def test_since_leaves_older_lines_out(log: Path) -> None:
     assert await text_of(log, since=since) == "line 3\nline 4\n"
 
 
-async def test_timestamps_stand_before_each_line(log: Path) -> None:
+async def test_each_line_starts_with_its_timestamp(log: Path) -> None:
     shown = await text_of(log, timestamps=True, tail_lines=1)
     assert shown == "2026-01-01T00:00:04.000000000Z line 4\n"
 
@@ -84,14 +84,14 @@ async def test_carriage_returns_do_not_break_entries(log: Path) -> None:
     assert (await text_of(log)).startswith("1%\r2%\nline 0\n")
 
 
-async def test_rotated_files_are_read_before_the_present_one(log: Path) -> None:
+async def test_rotated_files_are_read_before_the_current_one(log: Path) -> None:
     log.with_suffix(".log.1").write_text(entry(1, "younger"))
     log.with_suffix(".log.3").write_text(entry(1, "oldest"))
     log.with_suffix(".log.2").write_text(entry(1, "old"))
     assert (await text_of(log)).startswith("oldest\nold\nyounger\nline 0\n")
 
 
-async def test_lines_that_are_no_entries_are_left_out(log: Path) -> None:
+async def test_invalid_entries_are_left_out(log: Path) -> None:
     write(log, "garbage\n", entry(1, "good"), "2026 stdout F cut off")
     assert await text_of(log) == "good\n"
 
@@ -111,7 +111,7 @@ async def test_a_tail_keeps_pieces_of_one_line_together(log: Path) -> None:
 
 
 class Reader:
-    """Follows a log and collects what comes."""
+    """Follows a log and collects its lines."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.text = ""
@@ -154,7 +154,7 @@ async def test_following_survives_rotation(tmp_path: Path) -> None:
     assert names(tmp_path) == ["0.exit", "0.log", "0.log.1", "0.log.2"]
 
 
-async def test_following_reads_every_file_that_was_rotated_between_two_looks(
+async def test_following_reads_every_file_that_was_rotated_between_two_polls(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "0.log"
@@ -162,7 +162,7 @@ async def test_following_reads_every_file_that_was_rotated_between_two_looks(
     writer.feed("stdout", b"first\n")
     reader = Reader(path)
     await reader.until("first\n")
-    for number in range(8):  # two lines fit into a file, and nobody reads meanwhile
+    for number in range(8):  # two lines fit into a file, and nothing is read meanwhile
         writer.feed("stdout", f"line {number}\n".encode())
     assert len(names(tmp_path)) == 5
     path.with_suffix(".exit").touch()
@@ -210,7 +210,7 @@ async def test_following_ends_at_the_limit(log: Path) -> None:
     assert reader.text == "line 0\nline 1\nline 2\nline 3\nline 4\nfre"
 
 
-def test_the_latest_run_is_shown_and_the_one_before_on_request(tmp_path: Path) -> None:
+def test_the_latest_run_is_shown_or_the_previous_one_on_request(tmp_path: Path) -> None:
     for number in (2, 9, 10):
         (tmp_path / f"{number}.log").touch()
     assert log_file(tmp_path).name == "10.log"

@@ -12,7 +12,7 @@ import pytest
 from tfjob.local.node.log_writer import LogWriter
 
 
-def test_rotation_keeps_so_many_files_and_loses_the_oldest(tmp_path: Path) -> None:
+def test_rotation_keeps_a_number_of_files_and_deletes_the_oldest(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=100, keep=3)
     for number in range(6):
@@ -32,7 +32,7 @@ def test_a_line_is_stamped_with_time_and_stream(tmp_path: Path) -> None:
     assert second.endswith(" stderr F ")
 
 
-def test_an_unfinished_line_is_written_when_it_gets_long_or_is_asked_for(tmp_path: Path) -> None:
+def test_an_unfinished_line_is_written_when_it_gets_long_or_on_request(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=1 << 20, keep=3)
     writer.feed("stderr", b"x" * 20000)
@@ -60,7 +60,7 @@ def test_lines_of_one_stream_do_not_delay_an_unfinished_line_of_the_other(
     assert writer.partial_seconds() is None
 
 
-def test_a_full_disk_is_remembered_and_not_fatal() -> None:
+def test_a_full_disk_is_recorded_and_not_fatal() -> None:
     writer = LogWriter("/dev/full", limit=1 << 20, keep=3)
     writer.feed("stdout", b"lost\n")
     assert "No space left on device" in writer.error
@@ -68,14 +68,14 @@ def test_a_full_disk_is_remembered_and_not_fatal() -> None:
 
 @contextmanager
 def full_disk(*, after: int = 0) -> Iterator[None]:
-    """A disk on which so many bytes fit, and no new file."""
-    room, real_write = after, os.write
+    """A disk with space for `after` bytes and for no new file."""
+    free, real_write = after, os.write
 
     def write(handle: int, data: bytes) -> int:
-        nonlocal room
-        if not room:
+        nonlocal free
+        if not free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        data, room = data[:room], max(room - len(data), 0)
+        data, free = data[:free], max(free - len(data), 0)
         return real_write(handle, data)
 
     def no_file(*_: object) -> int:
@@ -87,11 +87,11 @@ def full_disk(*, after: int = 0) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("room", [0, 10, 40, 45])
-def test_a_line_after_a_full_disk_is_whole(tmp_path: Path, room: int) -> None:
+@pytest.mark.parametrize("free", [0, 10, 40, 45])
+def test_a_line_after_a_full_disk_is_whole(tmp_path: Path, free: int) -> None:
     path = tmp_path / "0.log"
     writer = LogWriter(str(path), limit=1 << 20, keep=3)
-    with full_disk(after=room):
+    with full_disk(after=free):
         writer.feed("stdout", b"some words that are lost\n")
     writer.feed("stdout", b"first\n")
     writer.feed("stdout", b"second\n")

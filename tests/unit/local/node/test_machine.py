@@ -16,7 +16,7 @@ from tfjob.local.node.machine import (
 )
 
 
-def test_the_whole_machine_is_handed_out(tmp_path: Path) -> None:
+def test_the_node_offers_the_whole_machine(tmp_path: Path) -> None:
     environ = {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0,1"}
     found = settings_of_machine(tmp_path / "data", workdir=tmp_path, environ=environ)
     assert found.allocatable["nvidia.com/gpu"] == "2"
@@ -33,7 +33,7 @@ def test_a_machine_without_gpus_offers_none(tmp_path: Path) -> None:
     assert "nvidia.com/gpu" not in found.allocatable
 
 
-def test_this_python_is_found_first_and_output_is_not_held_back() -> None:
+def test_this_python_is_found_first_and_output_is_not_buffered() -> None:
     base = base_environment({"PATH": "/bin:/py/bin", "PWD": "/x"}, python_folder="/py/bin")
     assert base == {"PATH": "/py/bin:/bin", "PYTHONUNBUFFERED": "1"}
     assert base_environment({}, python_folder="/p")["PATH"] == with_first_folder(os.defpath, "/p")
@@ -54,7 +54,7 @@ def test_peers_are_never_reached_through_a_proxy(environ: dict[str, str], expect
     assert (base["no_proxy"], base["NO_PROXY"]) == (expected, expected)
 
 
-def test_without_a_proxy_nothing_is_exempted() -> None:
+def test_without_a_proxy_no_exception_is_set() -> None:
     assert "no_proxy" not in base_environment({}, python_folder="/p")
 
 

@@ -50,7 +50,7 @@ def as_user(work: Callable[[], object]) -> str:
                 os.setgroups([])
                 os.setresgid(NOBODY, NOBODY, NOBODY)
                 os.setresuid(NOBODY, NOBODY, NOBODY)
-                # A process that changes its user may not write its own maps, unless it says so.
+                # A process that changes its user may write its own maps only if it is dumpable.
                 ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)
             os.umask(0)
             os.write(writing, str(work()).encode())
@@ -73,7 +73,7 @@ def entered(folder: Path, *mounts: tuple[str, str]) -> None:
 
 @pytest.fixture
 def _namespaces() -> None:
-    """Some systems forbid them, whoever asks; then containers have translated paths."""
+    """Some systems forbid namespaces to all users; containers then have translated paths."""
 
     def work() -> tuple[int, int]:
         libc = ctypes.CDLL(None)
@@ -86,7 +86,7 @@ def _namespaces() -> None:
 
 
 @pytest.mark.usefixtures("_namespaces")
-def test_paths_lead_to_their_places(folder: Path) -> None:
+def test_mount_paths_lead_to_their_folders(folder: Path) -> None:
     def work() -> str:
         entered(
             folder,
@@ -104,7 +104,7 @@ def test_paths_lead_to_their_places(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("_namespaces")
-def test_everything_else_is_the_machine_s_own(folder: Path) -> None:
+def test_all_other_files_are_those_of_the_machine(folder: Path) -> None:
     def work() -> str:
         entered(folder, (MISSING, "volume"))
         (folder / "other" / "written").write_text("kept")
@@ -118,7 +118,7 @@ def test_everything_else_is_the_machine_s_own(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("_namespaces")
-def test_nothing_can_be_written_beside_a_mount_that_would_be_lost(folder: Path) -> None:
+def test_the_root_folder_of_a_container_with_mounts_is_read_only(folder: Path) -> None:
     def work() -> None:
         entered(folder, (MISSING, "volume"))
         Path("/beside").write_text("lost")
@@ -165,11 +165,11 @@ def test_the_namespaces_of_this_process_need_no_joining() -> None:
         ("", "False"),
     ],
 )
-def test_only_what_nobody_can_miss_is_mounted(path: str, expected: str) -> None:
+def test_only_mounts_that_hide_nothing_are_made(path: str, expected: str) -> None:
     assert as_user(lambda: can_be_mounted(path)) == expected
 
 
-def test_who_can_create_a_path_gets_no_mount_there(
+def test_a_path_that_the_user_can_create_is_not_mounted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not can_be_mounted(str(folder / "own" / "deep"))
@@ -188,10 +188,10 @@ def test_nothing_is_mounted_below_a_folder_in_which_the_user_can_write(
 
 @pytest.mark.usefixtures("_namespaces")
 @pytest.mark.parametrize(("is_real", "phase"), [(True, "Succeeded"), (False, "Failed")])
-async def test_a_path_that_a_program_names_itself_is_there_unless_it_is_turned_off(
+async def test_a_hard_coded_path_exists_unless_mounting_is_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_real: bool, phase: str
 ) -> None:
-    # Who runs the tests may be root, who could create the path.
+    # The tests may run as root, who could create the path.
     monkeypatch.setattr("os.access", lambda *_: False)
     api = FakeApi()
     script = "import sys; open('/no-such-' + sys.argv[1] + '/out', 'w').write('kept')"

@@ -63,5 +63,5 @@ async def test_a_container_within_its_limit_is_left_alone() -> None:
     assert reports == []
 
 
-def test_processes_that_are_gone_hold_nothing() -> None:
+def test_ended_processes_use_no_memory() -> None:
     assert memory_of([2**22 + os.getpid()]) == 0

@@ -1,4 +1,4 @@
-"""What a node hands out more than once."""
+"""Resources that a node assigns more than once."""
 
 from pathlib import Path
 
@@ -31,11 +31,11 @@ def shortages(how: Overcommit, *, cpu: str = "1", gpus: int, used: dict[str, str
     ("how", "expected"),
     [(NOTHING, {"cpu", "nvidia.com/gpu"}), (GPUS, {"cpu"}), (ALL, set())],
 )
-def test_what_others_use_counts_unless_it_is_shared(how: Overcommit, expected: set[str]) -> None:
+def test_resources_in_use_count_unless_they_are_shared(how: Overcommit, expected: set[str]) -> None:
     assert shortages(how, gpus=1, used={"cpu": "2", "nvidia.com/gpu": "2"}) == expected
 
 
-def test_more_gpus_than_the_machine_has_need_more_than_sharing() -> None:
+def test_sharing_does_not_allow_more_gpus_than_the_machine_has() -> None:
     assert shortages(GPUS, gpus=3, used={}) == {"nvidia.com/gpu"}
     assert shortages(ALL, gpus=3, used={}) == set()
 
@@ -61,6 +61,6 @@ def test_the_gpu_with_the_fewest_users_comes_first(
     assert how.gpus_for(count, every=["a", "b"], taken=["a"]) == expected
 
 
-def test_a_machine_without_gpus_gives_none() -> None:
+def test_a_machine_without_gpus_assigns_none() -> None:
     assert ALL.gpus_for(8, every=[], taken=[]) == ()
     assert GPUS.gpus_for(1, every=[], taken=[]) is None

@@ -28,14 +28,14 @@ async def text(logs: PodLogs, pod: dict[str, Any] = POD, **options: str) -> byte
     return b"".join([chunk async for chunk in logs.read(pod, query)])
 
 
-async def test_the_latest_run_is_read_and_the_one_before_on_request(logs: PodLogs) -> None:
+async def test_the_latest_run_is_read_or_the_previous_one_on_request(logs: PodLogs) -> None:
     assert await text(logs) == b"run 1\n"
     assert await text(logs, previous="true") == b"run 0\n"
     assert await text(logs, timestamps="true") == b"2026-01-01T00:00:01.000000000Z run 1\n"
     assert await text(logs, sinceSeconds="30") == b""
 
 
-def test_the_query_becomes_options() -> None:
+def test_query_parameters_are_decoded_into_options() -> None:
     query = {"follow": "true", "tailLines": "5", "limitBytes": "9", "sinceSeconds": "60"}
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     assert log_options(query, now=NOW) == LogOptions(
@@ -54,7 +54,7 @@ def test_the_query_becomes_options() -> None:
         ({"sinceTime": "yesterday"}, "sinceTime: must be an RFC 3339 time"),
     ],
 )
-def test_a_bad_query_is_explained(query: dict[str, str], message: str) -> None:
+def test_an_invalid_query_is_reported(query: dict[str, str], message: str) -> None:
     with pytest.raises(LookupError, match=message):
         log_options(query, now=NOW)
 
@@ -67,12 +67,12 @@ async def test_a_container_that_waits_has_no_log_yet(logs: PodLogs) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "../c", ""])
-async def test_a_log_that_is_not_there_is_named(logs: PodLogs, name: str) -> None:
+async def test_a_missing_log_is_reported(logs: PodLogs, name: str) -> None:
     with pytest.raises(LookupError, match="is not available"):
         await text(logs, container=name)
 
 
-async def test_a_first_run_has_no_run_before_it(logs: PodLogs, tmp_path: Path) -> None:
+async def test_a_first_run_has_no_previous_run(logs: PodLogs, tmp_path: Path) -> None:
     (tmp_path / "u1" / "containers" / "c" / "1.log").unlink()
     with pytest.raises(LookupError, match='previous terminated container "c" in pod "p" not found'):
         await text(logs, previous="true")

@@ -1,4 +1,4 @@
-"""CPU and memory of pods, of real processes."""
+"""CPU and memory of pods, measured on real processes."""
 
 import subprocess
 import sys

@@ -66,11 +66,11 @@ def test_a_container_that_waits_for_its_restart_keeps_the_pod_running() -> None:
     ("init", "policy", "phase"),
     [(UP, "Never", "Pending"), (BAD, "Never", "Failed"), (BAD, "OnFailure", "Pending")],
 )
-def test_init_containers_come_first(init: State, policy: str, phase: str) -> None:
+def test_the_phase_follows_init_containers_first(init: State, policy: str, phase: str) -> None:
     assert phase_of(record(one(NEW), init=(one(init, name="i"),)), policy) == phase
 
 
-def test_a_verdict_on_the_pod_outranks_its_containers() -> None:
+def test_a_verdict_on_the_pod_overrides_its_containers() -> None:
     judged = record(one(UP), verdict=PodFailure("DeadlineExceeded", "too long"))
     status = pod_status({"spec": {}}, judged, now=NOW)
     assert (status["phase"], status["reason"], status["message"]) == (
@@ -105,7 +105,7 @@ def test_a_running_pod_is_ready() -> None:
     assert (status["podIP"], status["startTime"]) == ("127.0.0.1", THEN)
 
 
-def test_a_finished_pod_says_so_in_its_conditions() -> None:
+def test_conditions_of_a_finished_pod_have_its_reason() -> None:
     done = conditions(pod_status(pod(), record(one(OK)), now=NOW))
     assert done["Ready"] == ("False", "PodCompleted")
     assert done["Initialized"] == ("True", "PodCompleted")
@@ -142,7 +142,7 @@ def test_a_condition_keeps_its_time_while_its_value_stays() -> None:
     assert times["Initialized"] == "2026-01-02T03:04:05Z"
 
 
-def test_a_pod_without_a_place_is_pending_and_says_why() -> None:
+def test_an_unschedulable_pod_is_pending_with_the_reason() -> None:
     status = unscheduled_status(pod(), reason="Unschedulable", message="0/1", now=NOW)
     assert status["phase"] == "Pending"
     (condition,) = status["conditions"]

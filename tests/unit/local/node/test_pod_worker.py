@@ -7,7 +7,7 @@ from tests.unit.local.node.whole_node import finished, text_in
 from tfjob.local.node.process import start_time_of
 
 
-async def test_phases_pass_through_running(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_pod_is_running_before_it_succeeds(api: FakeApi, tmp_path: Path) -> None:
     api.create(pod("p", "until [ -e go ]; do sleep 0.01; done"))
     await until(lambda: api.phase("p") == "Running")
     assert api.container("p")["ready"] is True
@@ -21,7 +21,7 @@ async def test_a_failing_container_fails_a_pod_that_is_never_restarted(api: Fake
     assert (api.exit_code("p", 0), api.exit_code("p", 1)) == (3, 0)
 
 
-async def test_a_deleted_pod_is_stopped_and_leaves_nothing(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_deleted_pod_leaves_no_process_and_no_files(api: FakeApi, tmp_path: Path) -> None:
     one = pod("p", "sleep 60 & echo $! > pid; wait")
     api.create(one)
     await until(lambda: text_in(tmp_path / "pid"))
@@ -34,7 +34,7 @@ async def test_a_deleted_pod_is_stopped_and_leaves_nothing(api: FakeApi, tmp_pat
     assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
 
 
-async def test_grace_can_be_cut_short(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_second_deletion_can_shorten_the_grace_period(api: FakeApi, tmp_path: Path) -> None:
     api.create(pod("p", "trap '' TERM; touch ready; while :; do sleep 0.01; done"))
     await until((tmp_path / "ready").exists)
     api.delete("p", grace=3600)
@@ -68,10 +68,10 @@ async def test_a_pod_over_its_deadline_has_failed(api: FakeApi) -> None:
     await until(lambda: api.exit_code("p") == 143)
 
 
-async def test_what_has_no_effect_here_is_named_once(api: FakeApi) -> None:
+async def test_fields_without_effect_are_named_once(api: FakeApi) -> None:
     one = pod("p", "true", nodeSelector={"gpu": "yes"})
     one["spec"]["containers"][0]["livenessProbe"] = {"exec": {}}
     api.create(one)
     await finished(api)
-    told = [message for _, reason, message in api.events if reason == "LeftOut"]
-    assert told == ["without effect on this machine: livenessProbe, spec.nodeSelector"]
+    messages = [message for _, reason, message in api.events if reason == "LeftOut"]
+    assert messages == ["without effect on this machine: livenessProbe, spec.nodeSelector"]

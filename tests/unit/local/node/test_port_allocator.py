@@ -47,7 +47,7 @@ def test_different_pods_get_different_ports(tmp_path: Path, locks: PortLocks) ->
     assert claimed == [100, 101, 102]
 
 
-def test_the_ports_own_number_is_taken_if_it_is_free(tmp_path: Path, locks: PortLocks) -> None:
+def test_the_declared_port_is_used_if_it_is_free(tmp_path: Path, locks: PortLocks) -> None:
     ports = table(tmp_path, locks)
     assert ports.claim("ns", ["tb"], 60) == 60
     assert ports.claim("ns", ["tb2"], 60) == 100
@@ -60,11 +60,11 @@ def test_all_names_of_a_pod_share_its_port(tmp_path: Path, locks: PortLocks) -> 
     assert ports.claim("ns", ["pod"], 2222) == asked_by_a_peer
 
 
-def test_a_port_in_use_is_passed_over(tmp_path: Path, locks: PortLocks) -> None:
+def test_a_port_in_use_is_skipped(tmp_path: Path, locks: PortLocks) -> None:
     assert table(tmp_path, locks, 100, 101).claim("ns", ["w0"], 2222) == 102
 
 
-def test_a_starting_pod_leaves_a_port_that_a_stranger_took(
+def test_a_starting_pod_gives_up_a_port_that_another_program_uses(
     tmp_path: Path, locks: PortLocks
 ) -> None:
     assert table(tmp_path, locks).renew("ns", ["w0"], 2222) == 100
@@ -74,7 +74,7 @@ def test_a_starting_pod_leaves_a_port_that_a_stranger_took(
     assert later.claim("ns", ["w0"], 2222) == 101
 
 
-def test_no_port_left_is_said_clearly(tmp_path: Path, locks: PortLocks) -> None:
+def test_a_lack_of_free_ports_is_reported(tmp_path: Path, locks: PortLocks) -> None:
     ports = table(tmp_path, locks, *range(100, 104))
     with pytest.raises(NoPortError, match="no free port is left in 100-103"):
         ports.claim("ns", ["w0"], 2222)
@@ -109,7 +109,7 @@ def test_another_process_does_not_get_the_same_port(tmp_path: Path, locks: PortL
     assert table(tmp_path, locks).claim("ns", ["w1"], 2222) == 100
 
 
-def test_a_port_somebody_listens_on_is_not_free() -> None:
+def test_a_port_with_a_listener_is_not_free() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert not is_port_free(port)

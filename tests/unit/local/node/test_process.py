@@ -1,4 +1,4 @@
-"""Containers as processes: exits, and that no process is left."""
+"""Containers as processes: how they exit, and that no process remains."""
 
 import asyncio
 import os
@@ -73,7 +73,7 @@ async def test_signal_becomes_128_plus_its_number(tmp_path: Path) -> None:
     assert (await process.wait()).code == 138
 
 
-async def test_a_progress_bar_that_never_rests_is_in_the_log_while_it_moves(tmp_path: Path) -> None:
+async def test_a_progress_bar_is_in_the_log_while_it_is_updated(tmp_path: Path) -> None:
     bar = "import itertools, time\nfor n in itertools.count():\n"
     bar += " print(end=f'\\r{n}%', flush=True); time.sleep(0.02)"
     process = await run(tmp_path, sys.executable, "-c", bar)
@@ -83,7 +83,7 @@ async def test_a_progress_bar_that_never_rests_is_in_the_log_while_it_moves(tmp_
     await process.stop(0)
 
 
-async def test_unknown_command_is_127_and_says_so(tmp_path: Path) -> None:
+async def test_an_unknown_command_exits_with_127_and_is_named(tmp_path: Path) -> None:
     process = await run(tmp_path, "no-such-command-anywhere")
     ended = await process.wait()
     assert (ended.code, ended.reason) == (127, "StartError")
@@ -92,7 +92,7 @@ async def test_unknown_command_is_127_and_says_so(tmp_path: Path) -> None:
     assert "no-such-command-anywhere" in log_text(tmp_path)
 
 
-async def test_command_that_is_not_executable_is_126(tmp_path: Path) -> None:
+async def test_a_command_that_is_not_executable_exits_with_126(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
     ended = await (await run(tmp_path, str(tmp_path / "data"))).wait()
     assert (ended.code, ended.reason) == (126, "StartError")
@@ -112,7 +112,7 @@ async def test_missing_working_directory_is_named(tmp_path: Path) -> None:
     assert '"/no/such/folder"' in ended.message
 
 
-async def test_stop_lets_a_willing_process_end_by_itself(tmp_path: Path) -> None:
+async def test_stop_lets_a_process_end_after_sigterm(tmp_path: Path) -> None:
     script = "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.01; done"
     process = await run(tmp_path, "sh", "-c", script)
     await until(lambda: "ready" in log_text(tmp_path))
@@ -120,14 +120,14 @@ async def test_stop_lets_a_willing_process_end_by_itself(tmp_path: Path) -> None
     assert "bye" in log_text(tmp_path)
 
 
-async def test_stop_kills_a_process_that_ignores_the_request(tmp_path: Path) -> None:
+async def test_stop_kills_a_process_that_ignores_sigterm(tmp_path: Path) -> None:
     script = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
     process = await run(tmp_path, "sh", "-c", script)
     await until(lambda: "ready" in log_text(tmp_path))
     assert (await process.stop(0.05)).code == 137
 
 
-async def test_children_of_a_shell_hear_the_request_too(tmp_path: Path) -> None:
+async def test_children_of_a_shell_get_sigterm_too(tmp_path: Path) -> None:
     process = await run(tmp_path, "sh", "-c", "sleep 60 & echo $! > pids; wait")
     await until(lambda: pids_in(tmp_path / "pids") != [])
     assert (await process.stop(10)).code == 143
@@ -137,7 +137,7 @@ async def test_children_of_a_shell_hear_the_request_too(tmp_path: Path) -> None:
 DAEMON = "setsid sh -c 'setsid sleep 60 & echo $! >> pids; echo $$ >> pids; wait' & wait"
 
 
-async def test_daemons_do_not_survive_the_first_process(tmp_path: Path) -> None:
+async def test_daemons_end_with_the_first_process(tmp_path: Path) -> None:
     last_word = "until [ -e go ]; do sleep 0.01; done"
     process = await run(tmp_path, "sh", "-c", DAEMON.removesuffix("wait") + last_word)
     await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
@@ -153,7 +153,7 @@ async def test_a_reason_given_to_kill_is_the_reason_of_the_end(tmp_path: Path) -
     assert (ended.code, ended.reason) == (137, "OOMKilled")
 
 
-async def test_killing_the_watching_process_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_killing_the_supervisor_leaves_no_process(tmp_path: Path) -> None:
     process = await run(tmp_path, "sh", "-c", DAEMON)
     await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
     os.kill(process.identity.pid, signal.SIGKILL)
@@ -175,7 +175,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_nothing_survives_the_death_of_the_agent(tmp_path: Path, number: int) -> None:
+async def test_killing_the_agent_leaves_no_process(tmp_path: Path, number: int) -> None:
     root = Path(__file__).parents[4]
     agent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", AGENT, str(tmp_path), cwd=root, stdout=subprocess.PIPE
@@ -199,7 +199,7 @@ async def test_recover_trusts_the_exit_record(tmp_path: Path) -> None:
     assert again == ended
 
 
-async def test_recover_ends_what_still_runs_and_calls_it_lost(tmp_path: Path) -> None:
+async def test_recover_ends_running_processes_and_reports_them_as_lost(tmp_path: Path) -> None:
     process = await run(tmp_path, "sh", "-c", DAEMON)
     await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
     ended = await recover(
@@ -231,14 +231,14 @@ async def test_an_exit_record_that_cannot_be_written_is_reported(tmp_path: Path)
     assert "exit record was lost" in troubles[0]
 
 
-async def test_a_variable_no_process_can_have_is_126(tmp_path: Path) -> None:
+async def test_an_invalid_environment_variable_exits_with_126(tmp_path: Path) -> None:
     launch = launch_of(tmp_path, "true")
     odd = msgspec.structs.replace(launch, env={**launch.env, "A=B": "x"})
     ended = await (await start(odd)).wait()
     assert (ended.code, ended.reason) == (126, "StartError")
 
 
-def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:
+def test_a_reused_process_id_is_not_mistaken_for_the_process() -> None:
     mine = ProcessIdentity(pid=os.getpid(), start_time=start_time_of(os.getpid()) or "")
     assert mine.is_alive()
     assert not ProcessIdentity(pid=os.getpid(), start_time="1").is_alive()

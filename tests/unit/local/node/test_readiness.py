@@ -66,7 +66,9 @@ def asked(api: FakeApi, name: str) -> str:
         return str(answer.read().decode())
 
 
-async def test_a_server_is_ready_and_shown_when_it_listens(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_server_is_ready_and_has_an_address_when_it_listens(
+    api: FakeApi, tmp_path: Path
+) -> None:
     api.create(board("b"))
     await until(lambda: api.phase("b") == "Running")
     assert not is_ready(api, "b")
@@ -76,7 +78,7 @@ async def test_a_server_is_ready_and_shown_when_it_listens(api: FakeApi, tmp_pat
     assert asked(api, "b") == str(("127.0.0.1", shown_port(api.pods["b"])))
 
 
-async def test_two_servers_with_one_port_both_serve(api: FakeApi, tmp_path: Path) -> None:
+async def test_two_servers_with_the_same_port_both_listen(api: FakeApi, tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     api.create(board("a"))
     api.create(board("b"))
@@ -87,7 +89,7 @@ async def test_two_servers_with_one_port_both_serve(api: FakeApi, tmp_path: Path
     assert shown_url(api.pods["a"]) != shown_url(api.pods["b"])
 
 
-async def test_the_address_goes_with_the_process(api: FakeApi, tmp_path: Path) -> None:
+async def test_the_address_is_removed_when_the_process_ends(api: FakeApi, tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     one = board("b")
     one["spec"]["restartPolicy"] = "Never"
@@ -116,7 +118,7 @@ async def test_a_server_whose_port_was_taken_gets_another(api: FakeApi, tmp_path
         assert shown_port(api.pods["b"]) != int(asked.read_text())
 
 
-async def test_an_address_that_is_no_longer_true_is_taken_away(api: FakeApi) -> None:
+async def test_an_outdated_address_is_removed(api: FakeApi) -> None:
     one = board("b")
     one["metadata"]["annotations"] = {URL: "http://127.0.0.1:6006/", "kept": "yes"}
     api.create(one)
@@ -131,25 +133,25 @@ async def test_peers_reach_a_server_by_its_service(api: FakeApi, tmp_path: Path)
     (tmp_path / "go").touch()
     api.create(board("b"))
     await until(lambda: is_ready(api, "b"))
-    peer = pod("p", "echo $BOARD > told")
+    peer = pod("p", "echo $BOARD > url")
     peer["spec"]["containers"][0]["env"] = [{"name": "BOARD", "value": "http://board:80/"}]
     api.create(peer)
     assert await finished(api) == "Succeeded"
-    assert (tmp_path / "told").read_text().strip() == shown_url(api.pods["b"])
+    assert (tmp_path / "url").read_text().strip() == shown_url(api.pods["b"])
 
 
-async def test_a_pod_that_nobody_keeps_is_ready_when_it_runs(api: FakeApi) -> None:
+async def test_a_pod_that_is_not_a_server_is_ready_when_it_runs(api: FakeApi) -> None:
     api.create(board("b", kind="TFJob"))
     await until(lambda: is_ready(api, "b"))
     assert shown_url(api.pods["b"]) is None
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "Deployment"])
-def test_servers_are_known_by_their_owner(kind: str) -> None:
+def test_pods_of_deployments_and_replica_sets_are_servers(kind: str) -> None:
     assert is_server(board("b", kind=kind))
 
 
-def test_others_are_no_servers() -> None:
+def test_other_pods_are_not_servers() -> None:
     assert not is_server(board("b", kind="Job"))
     assert not is_server(pod("p", "true"))
 
@@ -161,7 +163,7 @@ def test_only_containers_that_declare_ports_must_listen() -> None:
     assert containers_not_listening(meant, {"a": [Address("127.0.0.1", 1)]}) == frozenset()
 
 
-def test_the_ports_that_were_handed_out_come_first() -> None:
+def test_assigned_ports_come_first() -> None:
     listening_on = {
         "a": [Address("127.0.0.1", 7), Address("127.0.0.1", 5)],
         "b": [Address("::1", 9)],
@@ -171,7 +173,7 @@ def test_the_ports_that_were_handed_out_come_first() -> None:
     assert url_of({"a": ()}, preferred=[5]) is None
 
 
-def test_ports_that_the_system_chose_are_nobodys_address() -> None:
+def test_ports_that_the_system_assigned_are_not_an_address() -> None:
     helper, own = Address("127.0.0.1", 40000), Address("127.0.0.1", 50000)
     listening_on = {"a": [helper, own]}
     assert without_ephemeral_ports(listening_on, preferred=[50000], first_chosen=32768) == {

@@ -39,11 +39,11 @@ def rendered(one: dict[str, Any]) -> dict[str, str]:
     return {name: amount.render() for name, amount in requests_of(one).items() if name != "pods"}
 
 
-def test_a_pod_asks_for_the_sum_of_its_containers() -> None:
+def test_a_pod_requests_the_sum_of_its_containers() -> None:
     assert rendered(pod(container(cpu="500m"), container(cpu="1"))) == {"cpu": "1500m"}
 
 
-def test_a_greedy_init_container_counts_instead_if_it_is_more() -> None:
+def test_an_init_container_that_requests_more_counts_instead() -> None:
     greedy = container(cpu="2", memory="1Mi")
     asked = rendered(pod(container(cpu="1", memory="2Mi"), init=(greedy,)))
     assert asked == {"cpu": "2", "memory": "2Mi"}
@@ -61,7 +61,7 @@ def test_a_pod_without_requests_always_fits() -> None:
     assert shortages(pod({}), used=crowd, allocatable=NODE) == ()
 
 
-def test_what_others_use_is_not_free() -> None:
+def test_resources_in_use_are_not_free() -> None:
     one = pod(container(cpu="1500m"))
     assert shortages(one, used={}, allocatable=NODE) == ()
     assert shortages(one, used=sum_of([one]), allocatable=NODE) == ("cpu",)
@@ -82,12 +82,12 @@ def test_each_shortage_is_named(requests: dict[str, str], short: tuple[str, ...]
     assert shortages(pod(container(**requests)), used={}, allocatable=NODE) == short
 
 
-def test_the_node_takes_only_so_many_pods() -> None:
+def test_the_number_of_pods_is_limited() -> None:
     full = sum_of([pod({})] * 110)
     assert shortages(pod({}), used=full, allocatable=NODE) == ("pods",)
 
 
-def test_the_message_is_the_schedulers() -> None:
+def test_the_message_is_that_of_the_scheduler() -> None:
     assert unschedulable_message(("cpu", "pods"), never_fits=False) == (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Too many pods. preemption: 0/1 nodes are "
         "available: 1 No preemption victims found for incoming pod."

@@ -64,19 +64,21 @@ def after(
         (ContainerExit(code=127, reason="StartError", message="why"), "StartError", "why"),
     ],
 )
-def test_an_end_is_worded_for_the_api(ended: ContainerExit, reason: str, message: str) -> None:
+def test_the_end_of_a_process_becomes_a_terminated_state(
+    ended: ContainerExit, reason: str, message: str
+) -> None:
     shown = terminated(ended, RUNNING, termination_message="words", now=NOW)
     assert (shown.reason, shown.message) == (reason, message)
     assert shown.container_id == "process://5-6"
     assert shown.finished_at == "2026-01-02T00:00:00Z"
 
 
-def test_times_are_those_of_the_process() -> None:
+def test_times_of_the_state_are_those_of_the_process() -> None:
     ended = ContainerExit(code=0, started="2026-01-01T00:00:00.123456789Z", finished=THEN)
     assert terminated(ended, RUNNING, termination_message="", now=NOW).started_at == THEN
 
 
-def test_a_final_end_is_the_state() -> None:
+def test_a_container_that_is_not_restarted_is_terminated() -> None:
     assert after(end(3), policy="Never").state == end(3)
     assert after(end(0), policy="OnFailure").state == end(0)
 
@@ -96,7 +98,7 @@ def test_the_second_failure_waits() -> None:
     assert record.retry_at == 1010.0
 
 
-def test_a_long_run_is_forgiven() -> None:
+def test_a_failure_after_a_long_run_counts_as_the_first() -> None:
     before = ContainerRecord(name="c", state=Running(THEN), crashes=5)
     ended = end(1, finished="2026-01-01T00:10:00Z")
     assert after(ended, policy="Always", record=before).crashes == 1
@@ -121,12 +123,14 @@ def test_nothing_is_restarted_in_a_pod_that_has_failed() -> None:
         ("Never", 1, True, False),
     ],
 )
-def test_restart_policy_decides(policy: str, code: int, is_init: bool, expected: bool) -> None:
+def test_the_restart_policy_decides_about_a_restart(
+    policy: str, code: int, is_init: bool, expected: bool
+) -> None:
     ended = Terminated(exit_code=code, reason="x")
     assert is_restarted(policy, ended, is_init=is_init) is expected
 
 
-def test_delays_start_at_nothing_and_double_up_to_the_limit() -> None:
+def test_delays_start_at_zero_and_double_up_to_the_limit() -> None:
     delays = [delay(crashes, Backoff()) for crashes in range(1, 10)]
     assert delays == [0, 10, 20, 40, 80, 160, 300, 300, 300]
 
@@ -140,6 +144,6 @@ def test_a_long_run_resets_the_count() -> None:
     assert crashes_after(7, ran_seconds=600, backoff=Backoff()) == 1
 
 
-def test_the_message_is_a_kubelets() -> None:
+def test_the_message_is_that_of_a_kubelet() -> None:
     text = waiting_message(80, container="c", pod="p", namespace="ns", uid="u")
     assert text == "back-off 1m20s restarting failed container=c pod=p_ns(u)"

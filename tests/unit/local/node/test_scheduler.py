@@ -20,7 +20,7 @@ async def test_a_pod_is_placed_run_and_reported(api: FakeApi, tmp_path: Path) ->
     assert api.nodes[0]["metadata"]["name"] == "local"
 
 
-async def test_a_pod_that_does_not_fit_waits_and_says_why(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_pod_that_does_not_fit_waits_with_the_reason(api: FakeApi, tmp_path: Path) -> None:
     def greedy(name: str, command: str) -> dict[str, Any]:
         one = pod(name, command)
         one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1500m"}}
@@ -43,7 +43,7 @@ async def test_a_gated_pod_is_not_placed(api: FakeApi) -> None:
     assert "nodeName" not in api.pods["p"]["spec"]
 
 
-async def test_gpus_are_shared_out(tmp_path: Path) -> None:
+async def test_gpus_are_assigned_to_pods(tmp_path: Path) -> None:
     api = FakeApi()
     sizes = {"cpu": "2", "memory": "4Gi", "pods": "50", "nvidia.com/gpu": "2"}
     async with node(api, tmp_path, gpus=("4", "7"), allocatable=sizes):

@@ -46,7 +46,7 @@ def listener_below_a_shell() -> Iterator[tuple[int, int]]:
     shell.communicate()
 
 
-def test_only_sockets_that_this_machine_can_reach_are_taken(
+def test_only_sockets_that_this_machine_can_reach_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tcp").write_text(ROWS)
@@ -62,11 +62,11 @@ def test_only_sockets_that_this_machine_can_reach_are_taken(
     }
 
 
-def test_a_process_that_is_gone_listens_nowhere() -> None:
+def test_an_ended_process_has_no_listening_socket() -> None:
     assert listening([2**22 + 1], {"1": Address("127.0.0.1", 1)}) == ()
 
 
-async def test_a_container_is_reported_when_it_listens_and_when_no_more() -> None:
+async def test_a_container_is_reported_when_it_starts_and_stops_listening() -> None:
     reports: list[tuple[Address, ...]] = []
     watch = SocketPoller()
     with listener_below_a_shell() as (pid, port):
@@ -78,7 +78,7 @@ async def test_a_container_is_reported_when_it_listens_and_when_no_more() -> Non
     assert reports[1:] == [()]
 
 
-async def test_the_sockets_of_others_are_not_taken_for_ours() -> None:
+async def test_sockets_of_other_processes_are_ignored() -> None:
     reports: list[tuple[Address, ...]] = []
     watch = SocketPoller()
     with socket.create_server(("127.0.0.1", 0)), listener_below_a_shell() as (pid, port):
@@ -87,7 +87,7 @@ async def test_the_sockets_of_others_are_not_taken_for_ours() -> None:
     assert reports == [(Address("127.0.0.1", port),)]
 
 
-async def test_what_is_forgotten_is_not_reported() -> None:
+async def test_a_container_that_is_no_longer_watched_is_not_reported() -> None:
     reports: list[tuple[Address, ...]] = []
     watch = SocketPoller()
     with listener_below_a_shell() as (pid, _):

@@ -50,7 +50,7 @@ async def test_a_status_is_stored_once_and_again_when_it_differs(api: FakeApi, o
     assert ready == [False, True]
 
 
-async def test_an_address_comes_and_goes_with_what_is_heard(api: FakeApi, one: Pod) -> None:
+async def test_an_address_is_set_and_removed_with_the_listener(api: FakeApi, one: Pod) -> None:
     showing = StatusPublisher(one, api=api, clock=lambda: NOW)
     assert await showing.publish_address(one, {}, preferred=[6006]) == {"c0"}
     assert await showing.publish_address(one, HEARD, preferred=[6006]) == frozenset()

@@ -27,7 +27,7 @@ from tfjob.local.node.supervisor import start_error
         ("train", "chdir", errno.ENOENT, 128, "it must exist on this machine"),
     ],
 )
-def test_each_reason_not_to_start_has_its_exit_code(
+def test_each_start_error_has_its_exit_code(
     tmp_path: Path, command: str, step: str, number: int, code: int, words: str
 ) -> None:
     (tmp_path / "train").touch()
@@ -35,4 +35,4 @@ def test_each_reason_not_to_start_has_its_exit_code(
     error = start_error(number, step=step, spec=spec)
     assert error.code == code
     assert words in error.message
-    assert "/no/bin" not in error.message  # PATH is long, and nobody reads it
+    assert "/no/bin" not in error.message  # PATH is too long for a message

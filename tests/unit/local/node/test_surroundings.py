@@ -1,4 +1,4 @@
-"""What another process needs to run a command beside a container."""
+"""What another process needs to run a command in the environment of a container."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def stored(folder: Path) -> list[Path]:
     return list(settings(folder).pods_folder.glob("**/surroundings.json"))
 
 
-async def test_they_are_there_while_the_container_runs(api: FakeApi, tmp_path: Path) -> None:
+async def test_the_file_exists_while_the_container_runs(api: FakeApi, tmp_path: Path) -> None:
     one = pod("p", "until [ -e go ]; do sleep 0.01; done")
     one["spec"]["containers"][0]["env"] = [{"name": "COLOUR", "value": "blue"}]
     api.create(one)
@@ -29,7 +29,7 @@ async def test_they_are_there_while_the_container_runs(api: FakeApi, tmp_path: P
 
 
 @pytest.mark.parametrize("command", [["sh", "-c", "exit 3"], ["no-such-command"]])
-async def test_nothing_of_them_is_left_however_it_ends(
+async def test_the_file_is_removed_however_the_container_ends(
     api: FakeApi, tmp_path: Path, command: list[str]
 ) -> None:
     api.create(pod("p", containers=[{"name": "c0", "command": command}]))
@@ -37,7 +37,7 @@ async def test_nothing_of_them_is_left_however_it_ends(
     assert stored(tmp_path) == []
 
 
-async def test_a_node_that_stops_leaves_nothing_of_them(tmp_path: Path) -> None:
+async def test_a_node_that_stops_removes_the_file(tmp_path: Path) -> None:
     api = FakeApi()
     async with node(api, tmp_path):
         api.create(pod("p", "sleep 60"))

@@ -62,7 +62,7 @@ def test_cluster_addresses_become_loopback(text: str, expected: str) -> None:
         "",
     ],
 )
-def test_everything_else_stays_as_it_was(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert translated(text) == text
 
 
@@ -113,13 +113,13 @@ def test_a_working_directory_is_translated_as_a_whole() -> None:
 
 
 @given(st.text())
-def test_any_text_is_translated_once_and_for_all(text: str) -> None:
+def test_translating_any_text_again_changes_nothing(text: str) -> None:
     once = translated(text, DATA, DEEP)
     assert translated(once, DATA, DEEP) == once
 
 
 @given(st.text(alphabet=st.characters(exclude_characters=":/."), max_size=50))
-def test_a_text_without_hosts_and_paths_stays(text: str) -> None:
+def test_a_text_without_hosts_and_paths_is_unchanged(text: str) -> None:
     assert translated(text, DATA, DEEP) == text
 
 
@@ -149,7 +149,7 @@ def spoken(*words: str) -> tuple[str, ...]:
         ("tool==0.0.0.0b1", "tool==0.0.0.0b1"),
     ],
 )
-def test_arguments_that_mean_every_address_mean_loopback(word: str, expected: str) -> None:
+def test_addresses_of_all_interfaces_in_arguments_become_loopback(word: str, expected: str) -> None:
     assert spoken(word) == (expected,)
 
 
@@ -167,13 +167,13 @@ def test_arguments_that_mean_every_address_mean_loopback(word: str, expected: st
         (("6006",), ("6006",)),
     ],
 )
-def test_a_port_option_names_the_port_that_stands_for_it(
+def test_a_port_option_gets_the_assigned_port(
     words: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     assert spoken(*words) == expected
 
 
-def test_variables_keep_what_means_every_address() -> None:
+def test_variables_keep_the_addresses_of_all_interfaces() -> None:
     translation = Translation(namespace="ns", mounts=(), dns=FakeDns(), own_ports={1: 2})
     variables = {"HOST": "0.0.0.0", "FLAGS": "--port 1"}  # noqa: S104 - that is the point
     assert translation.mapping(variables) == variables

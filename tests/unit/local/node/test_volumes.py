@@ -79,7 +79,7 @@ def test_a_secret_is_decoded(tmp_path: Path) -> None:
     assert files(place_of(tmp_path, {"secret": {"secretName": "sec"}})) == {"key": b"geheim"}
 
 
-def test_projected_sources_are_laid_together(tmp_path: Path) -> None:
+def test_projected_sources_are_combined(tmp_path: Path) -> None:
     role = {"path": "role", "fieldRef": {"fieldPath": "metadata.labels['role']"}}
     reference = {"containerName": "c", "resource": "limits.cpu"}
     cpu = {"path": "cpu", "resourceFieldRef": reference}
@@ -99,7 +99,7 @@ def test_a_claim_is_a_folder_that_outlives_pods(tmp_path: Path) -> None:
     assert place.is_dir()
 
 
-def test_a_host_path_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_host_path_is_used_as_it_is(tmp_path: Path) -> None:
     assert place_of(tmp_path, {"hostPath": {"path": "/etc"}}) == Path("/etc")
     made = {"hostPath": {"path": str(tmp_path / "made"), "type": "DirectoryOrCreate"}}
     assert place_of(tmp_path, made).is_dir()
@@ -132,7 +132,7 @@ def test_a_host_path_is_taken_as_it_is(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_mounted_is_said(
+def test_a_volume_that_cannot_be_mounted_is_reported(
     tmp_path: Path, volume: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(VolumeError, match=message):
@@ -174,7 +174,7 @@ def test_a_mount_of_an_unknown_volume_is_named(tmp_path: Path) -> None:
         mounts_of({"volumeMounts": [{"name": "v", "mountPath": "/x"}]}, {}, {})
 
 
-def test_impossible_volumes_are_known_beforehand() -> None:
+def test_unsupported_volumes_are_reported_before_the_start() -> None:
     container = {"volumeMounts": [{"name": "w", "mountPath": "/w", "subPath": "../up"}]}
     by_type, by_path = unsupported(pod({"nfs": {"server": "s"}}, containers=[container]))
     assert by_type.startswith('volume "v": type nfs is not supported on this machine, only empty')
@@ -196,7 +196,7 @@ def test_objects_to_fetch_are_listed() -> None:
     assert asked.claims == {"d"}
 
 
-def test_everything_of_the_pod_is_removed_also_what_it_locked(tmp_path: Path) -> None:
+def test_all_files_of_the_pod_are_removed_even_read_only_ones(tmp_path: Path) -> None:
     deep = tmp_path / "pod" / "v" / "locked"
     deep.mkdir(parents=True)
     (deep / "x").write_text("x")

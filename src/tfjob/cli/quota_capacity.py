@@ -29,8 +29,8 @@ def exceeded(quota: Json, pods: Sequence[Json], *, services: int) -> Iterator[st
         needed = needs.get(resource, ZERO)
         left = max(limit.nano - taken.nano, 0)
         if needed.nano > left:
-            room = Quantity(left, limit.form).render()
-            yield f"{resource}: it needs {needed.render()}, and quota {name!r} has {room} left"
+            free = Quantity(left, limit.form).render()
+            yield f"{resource}: it needs {needed.render()}, and quota {name!r} has {free} left"
 
 
 def _needs(pods: Sequence[Json], services: int) -> Amounts:

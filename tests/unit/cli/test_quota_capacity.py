@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.quota_room import exceeded, is_scoped
+from tfjob.cli.quota_capacity import exceeded, is_scoped
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ def pods(count: int) -> list[Json]:
         ({"persistentvolumeclaims": "0", "nonsense": "x"}, {}, []),
     ],
 )  # fmt: skip
-def test_what_a_quota_lacks_is_named(hard: Json, used: Json, found: list[str]) -> None:
+def test_resources_that_exceed_a_quota_are_named(hard: Json, used: Json, found: list[str]) -> None:
     assert list(exceeded(quota(hard, used), pods(4), services=4)) == found
 
 

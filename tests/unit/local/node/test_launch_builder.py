@@ -7,7 +7,7 @@ from tests.unit.local.node.fake_api import FakeApi, pod, until
 from tests.unit.local.node.whole_node import finished, gone, log_of, node
 
 
-async def test_a_missing_config_map_is_waited_for(api: FakeApi, tmp_path: Path) -> None:
+async def test_a_container_waits_for_a_missing_config_map(api: FakeApi, tmp_path: Path) -> None:
     one = pod("p", "echo $GREETING")
     reference = {"configMapKeyRef": {"name": "cfg", "key": "word"}}
     one["spec"]["containers"][0]["env"] = [{"name": "GREETING", "valueFrom": reference}]
@@ -79,7 +79,7 @@ async def test_this_python_comes_first_and_the_pod_knows_its_name(
     assert log_of(tmp_path, one).split() == [sys.prefix, "p"]
 
 
-async def test_last_words_become_the_message(api: FakeApi) -> None:
+async def test_the_termination_message_comes_from_its_file_or_the_log(api: FakeApi) -> None:
     one = pod("p", "echo because > /dev/termination-log; exit 1", "echo from the log; exit 1")
     one["spec"]["containers"][1]["terminationMessagePolicy"] = "FallbackToLogsOnError"
     api.create(one)
@@ -88,7 +88,7 @@ async def test_last_words_become_the_message(api: FakeApi) -> None:
     assert api.container("p", 1)["state"]["terminated"]["message"] == "from the log\n"
 
 
-async def test_an_unwritable_log_folder_is_said_and_others_continue(
+async def test_an_unwritable_log_folder_is_reported_and_other_pods_continue(
     api: FakeApi, tmp_path: Path
 ) -> None:
     blocked = pod("blocked", "true")
@@ -104,10 +104,10 @@ async def test_an_unwritable_log_folder_is_said_and_others_continue(
     assert await finished(api, "blocked") == "Succeeded"
 
 
-async def test_ports_of_pods_that_are_gone_are_used_again(tmp_path: Path) -> None:
+async def test_ports_of_deleted_pods_are_reused(tmp_path: Path) -> None:
     api = FakeApi()
     async with node(api, tmp_path) as agent:
-        agent._context.launcher._ports._ports = range(29990, 29992)
+        agent._context.launches._ports._ports = range(29990, 29992)
         for number in range(5):
             one = pod(f"p{number}", "true")
             one["spec"]["containers"][0]["ports"] = [{"containerPort": 65000}]
@@ -130,9 +130,7 @@ async def test_a_script_in_a_config_map_is_run_from_its_mount(api: FakeApi, tmp_
     assert log_of(tmp_path, one) == f"{words[2:]} True"
 
 
-async def test_a_pod_that_follows_a_failed_one_answers_on_its_port(
-    api: FakeApi, tmp_path: Path
-) -> None:
+async def test_the_replacement_of_a_failed_pod_gets_its_port(api: FakeApi, tmp_path: Path) -> None:
     spec = {"selector": {"task": "0"}, "clusterIP": "None", "ports": [{"port": 2222}]}
     api.service_list = [{"metadata": {"namespace": "ns", "name": "ps-0"}, "spec": spec}]
     for name, end in (("ps-0-a", "1"), ("ps-0-b", "0")):

@@ -1,4 +1,4 @@
-"""Turns a container spec into a process to start on this machine.
+"""Builds the launch of a container: the process that its spec means on this machine.
 
 ConfigMaps, Secrets and claims are fetched for each start, as a kubelet does. If something is
 missing, the start is deferred. What the API shows stays untranslated.
@@ -56,8 +56,8 @@ class LaunchDeferredError(Exception):
         self.reason, self.message = reason, message
 
 
-class Launcher:
-    """Prepares starts of containers on one node."""
+class LaunchBuilder:
+    """Builds the launches of the containers of one node."""
 
     def __init__(
         self,
