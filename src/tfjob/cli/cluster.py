@@ -121,7 +121,6 @@ def _flags_for(run: RunRecord, config: Config) -> str:
 
 def _add_flags(error: Exception, connected: Cluster) -> None:
     if isinstance(error, TFJobError):
-        error.cause = connected.with_flags(error.cause)
         error.remedy = connected.with_flags(error.remedy)
 
 

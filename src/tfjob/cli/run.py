@@ -32,6 +32,7 @@ from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.exported_objects import left_out
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.kept_runs import prune, runs_folder
 from tfjob.sdk.local_host import RESTART_BACKOFF
@@ -109,7 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if faults or (faults := _unknown_replica(arguments.logs, found[0])):
         return _fail(*faults)
-    return _run_checked([each.value for each in read], arguments, job=found[0])
+    manifests = [each.value for each in read]
+    for text in filter(None, map(left_out, manifests)):
+        sys.stderr.write(f"{plain(text)}\n")
+    return _run_checked(manifests, arguments, job=found[0])
 
 
 def _useless_with_detach(arguments: argparse.Namespace) -> list[str]:

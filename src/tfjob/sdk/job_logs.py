@@ -65,6 +65,7 @@ async def pods_with_logs(cluster: Cluster, found: ClusterJob, options: LogOption
     """The pods whose logs are requested; TFJobError if there is none."""
     pods = await _chosen_pods(cluster, found, options)
     if not pods:
+        _check_replica(found, options)
         wanted = options.replica or "any replica"
         raise TFJobError(
             f"{found.name}: no pod of {wanted} exists",
@@ -86,7 +87,8 @@ async def followed(
     cluster: Cluster, found: ClusterJob, options: LogOptions, *, check: Check = ignore
 ) -> AsyncGenerator[LogLine, None]:
     """The lines of all pods as they are written, until the job has finished."""
-    await _check_replica(cluster, found, options)
+    if options.replica and not await _chosen_pods(cluster, found, options):
+        _check_replica(found, options)  # its log would be waited for without an end
     queue: asyncio.Queue[LogLine | None] = asyncio.Queue(_MAX_WAITING)
     reading = asyncio.create_task(_Readers(cluster, options, queue).run(found, check))
     try:
@@ -173,20 +175,18 @@ class _Readers:
                     pending[pod.metadata.uid].cancel()
 
 
-async def _check_replica(cluster: Cluster, found: ClusterJob, options: LogOptions) -> None:
-    """Raise if the job has no such replica, instead of waiting for its log for ever."""
+def _check_replica(found: ClusterJob, options: LogOptions) -> None:
+    """Raise if the job has no such replica; call it only if there is no pod of it."""
     if options.replica is None or isinstance(found.job, InvalidJob):
         return
     counts = {each.label.lower(): each.count for each in found.job.replicas}
     kind, _, index = options.replica.rpartition("-")
     if index.isdecimal() and int(index) < counts.get(kind, 0):
         return
-    if not await _chosen_pods(cluster, found, options):
-        known = ", ".join(f"{n} x {kind}" for kind, n in counts.items() if n)
-        raise TFJobError(
-            f"{found.title} has no replica {options.replica!r}",
-            remedy=f"it has {known or 'none'}; the first of a type is number 0",
-        )
+    raise TFJobError(
+        f"{found.title} has no replica {options.replica!r}",
+        remedy=f"it has {jobs.replica_range(found) or 'none'}",
+    )
 
 
 def _waits(status: ContainerStatus) -> bool:

@@ -50,8 +50,10 @@ def test_lines_of_a_single_replica_have_no_name(
 def test_a_missing_replica_is_reported(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["logs", "j", "--replica", "ps-0", *cluster.flags]) == 1
-    assert "no pod of ps-0 exists" in capsys.readouterr().err
+    for replica in ("ps-0", "worker-9", "worker"):
+        assert main(["logs", "j", "--replica", replica, *cluster.flags]) == 1
+        told = f"error: TFJob default/j has no replica {replica!r}; it has worker-0 to worker-1\n"
+        assert capsys.readouterr().err == told
 
 
 def test_a_pod_without_a_log_is_reported_with_the_reason(

@@ -96,6 +96,17 @@ def test_a_job_that_kubectl_exported_is_created_again(
     assert again["metadata"]["uid"] != exported["metadata"]["uid"]
 
 
+def test_ties_to_another_cluster_are_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1", name="a")
+    job["metadata"]["finalizers"] = ["example.com/keep"]
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", written(tmp_path, job), *cluster.flags]) == 0
+        assert "finalizers" not in cluster.endpoint.request("GET", f"{JOBS}/a")["metadata"]
+    assert "TFJob a: metadata.finalizers is left out" in capsys.readouterr().err
+
+
 def test_other_objects_that_exist_are_left_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

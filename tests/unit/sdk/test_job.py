@@ -97,7 +97,7 @@ def test_lines_carry_their_replica(server: ThreadedApiServer, client: Client) ->
     assert [str(each) for each in found.logs(follow=False, replica="worker-0", tail=1)] == [
         "[worker-0] last of mnist-worker-0"
     ]
-    with pytest.raises(TFJobError, match="no pod of worker-7"):
+    with pytest.raises(TFJobError, match="has no replica 'worker-7'"):
         list(found.logs(follow=False, replica="worker-7"))
 
 

@@ -68,6 +68,19 @@ async def test_unknown_api_is_answered_with_the_known_ones(bare_cluster: Cluster
         await job_lookup.find(bare_cluster, "example.org/j")
 
 
+async def test_missing_job_is_answered_with_the_most_similar_one(bare_cluster: Cluster) -> None:
+    await put(bare_cluster, tfjob(name="mnist"))
+    await put(bare_cluster, old_job(name="cifar"))
+    for wanted, api, remedy in (
+        ("mnits", None, "did you mean 'mnist'?"),
+        ("cifra", None, "did you mean 'cifar'?"),
+        ("cifra", "kubeflow.org", "`tfjob get -A` lists all jobs"),
+    ):
+        with pytest.raises(TFJobError) as raised:
+            await job_lookup.find(bare_cluster, wanted, api=api)
+        assert raised.value.remedy == remedy
+
+
 async def test_missing_job_is_an_error(bare_cluster: Cluster) -> None:
     with pytest.raises(TFJobError, match="no job 'j' in namespace 'default'"):
         await job_lookup.find(bare_cluster, "j")
