@@ -24,7 +24,6 @@ SUITES: Mapping[str, str] = {
     "controller/test_settled": "jobs that have settled are not reconciled again",
     "controller/test_tenants": "objects of another namespace are never touched or trusted",
     "controller/test_unparsed": "jobs that cannot be parsed are left alone",
-    "dialects/kubeflow/test_worked_objects": "whole objects, byte for byte",
     "dialects/tensorstack/test_verdicts": "the CRD and the offline check agree",
     "dialects/test_one_truth": "the CRD and the operator agree on what is valid",
     "dialects/test_seed_lines": "single lines of published documents, one by one",

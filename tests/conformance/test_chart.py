@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +11,7 @@ import pytest
 import yaml
 
 from tests.support import seeds
+from tests.support.command import output_of
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.ports import LOOPBACK
 from tests.support.dialect_jobs import Jobs, id_of, tf_job, training_job
@@ -244,7 +244,7 @@ def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorPr
     kubeconfig = plane.kubeconfig_for(pod["spec"]["serviceAccountName"], namespace=home)
     service = f"--metrics=http://{NAME}.{home}.svc:8080/metrics"
     words[words.index(service)] = f"--metrics=http://{LOOPBACK}:{operator._metrics}/metrics"
-    said = _run([sys.executable, *words], str(kubeconfig))
+    said = output_of([sys.executable, *words], env={**os.environ, "KUBECONFIG": str(kubeconfig)})
     assert "Succeeded" in said
     assert "training_operator_jobs_successful_total" in said
 
@@ -253,19 +253,6 @@ def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
     """What the release's test would make, by kind and name."""
     found = yaml.safe_load_all(helm("get", "hooks", "tfjob", "--namespace", home))
     return {(each["kind"], each["metadata"]["name"]): each for each in found if each}
-
-
-def _run(command: list[str], kubeconfig: str, *, seconds: float = 60, fails: bool = False) -> str:
-    done = subprocess.run(
-        command,
-        env={**os.environ, "KUBECONFIG": kubeconfig},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(

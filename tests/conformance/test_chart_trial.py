@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 
 import pytest
 import yaml
@@ -23,28 +24,33 @@ pytestmark = pytest.mark.timeout(func_only=True)
 TRIAL = "tfjob-tfjob-test"
 
 
+@pytest.fixture(autouse=True)
+async def _operator(
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
+) -> AsyncIterator[None]:
+    """The release with every dialect, and its operator."""
+    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    yield
+    operator.close()
+
+
 async def test_trial_job_lives_from_its_creation_to_its_end(
     plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     """The program of the trial, with the account and the rights that its pod would have."""
-    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
-    operator = operator_of(chart_env, plane, namespace=home)
-    await asyncio.to_thread(operator.start)
     async with job_fixture_in(chart_env) as fixture:
         fixture.kubelet.script("master-*", runs, exits(0))
         fixture.kubelet.script("*", runs)
         command, kubeconfig = await asyncio.to_thread(_trial, plane, helm, home, fixture.namespace)
         told = await asyncio.to_thread(_run, command, kubeconfig, seconds=240)
-    operator.close()
     assert told.startswith("1..1\nok 1 - e2e-test-job-")
 
 
 async def test_trial_fails_if_a_pod_of_it_does_not_run(
     plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
-    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
-    operator = operator_of(chart_env, plane, namespace=home)
-    await asyncio.to_thread(operator.start)
     async with job_fixture_in(chart_env) as fixture:
         fixture.kubelet.script("ps-*", _never_starts)
         fixture.kubelet.script("master-*", runs, exits(0))
@@ -52,25 +58,20 @@ async def test_trial_fails_if_a_pod_of_it_does_not_run(
         command, kubeconfig = await asyncio.to_thread(_trial, plane, helm, home, fixture.namespace)
         command.insert(3, "--timeout=20")
         told = await asyncio.to_thread(_run, command, kubeconfig, seconds=240, fails=True)
-    operator.close()
     assert "not ok 1 - e2e-test-job-" in told
     assert "timed out waiting for: a pod of" in told
     assert "/jobs/ps-" in told
 
 
 async def test_pods_of_the_trial_are_admitted_where_pod_security_is_strictest(
-    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
+    plane: ChartPlane, helm: Helm, home: str
 ) -> None:
     """The namespace of the release enforces `restricted`, and the trial's job runs in it."""
-    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
-    operator = operator_of(chart_env, plane, namespace=home)
-    await asyncio.to_thread(operator.start)
     async with FakeKubelet(plane.endpoint, namespace=home) as kubelet:
         kubelet.script("master-*", runs, exits(0))
         kubelet.script("*", runs)
         command, kubeconfig = await asyncio.to_thread(_trial, plane, helm, home, home)
         told = await asyncio.to_thread(_run, command, kubeconfig, seconds=240)
-    operator.close()
     assert "ok 1 - e2e-test-job-" in told
 
 

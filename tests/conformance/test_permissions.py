@@ -32,7 +32,7 @@ from tests.support.tfjobs import container, of_types, replica
 from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
 from tfjob.client.resource import LEASES, Resource
 from tfjob.controller.child_kinds import resource_of
-from tfjob.dialects.kubeflow.gang import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
+from tfjob.dialects.kubeflow.scheduling_policy import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME
 

@@ -81,6 +81,7 @@ def manifest(
     namespace: str = "n",
     run_policy: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
     """A TFJob in the contract's shorthand: `manifest("C1 P2 W4")`."""
@@ -100,6 +101,8 @@ def manifest(
         found["spec"]["runPolicy"] = dict(run_policy)
     if status is not None:
         found["status"] = dict(status)
+    if annotations is not None:
+        found["metadata"]["annotations"] = dict(annotations)
     return found
 
 

@@ -31,7 +31,7 @@ async def local_cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+async def bare_cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     """A client of an API server that knows all job APIs, without operator and node."""
     async with api_server_in_loop(tmp_path) as found:
         yield found

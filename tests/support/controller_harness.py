@@ -24,8 +24,10 @@ from tests.support.local_apiserver.in_memory import (
 )
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
+from tfjob.client.errors import ApiError
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair_semaphore import FairSemaphore
+from tfjob.client.request import Request
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Key
 from tfjob.controller.child_writer import ChildWriter
@@ -180,6 +182,26 @@ class ControllerHarness:
 
     async def job(self) -> Json:
         return await self.server.ask("GET", f"{self.kind.path}/{self.kind.key[1]}")
+
+    async def replace_job(self, job: Json, *, status: bool = False) -> None:
+        """Store a job, or only its status, as another client would."""
+        path = f"{self.kind.path}/{self.kind.key[1]}"
+        await self.server.call("PUT", f"{path}/status" if status else path, job)
+
+    def noted(
+        self, verb: str, path: str, error: Callable[[], ApiError | None] = lambda: None
+    ) -> list[str]:
+        """The paths of such requests that the operator sends from now on; `error` answers them."""
+        found: list[str] = []
+
+        def note(request: Request) -> ApiError | None:
+            if (request.verb, request.path) != (verb, path):
+                return None
+            found.append(request.path)
+            return error()
+
+        self.server.refuse = note
+        return found
 
     async def conditions(self) -> list[str]:
         status = (await self.job()).get("status", {})

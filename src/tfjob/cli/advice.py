@@ -21,7 +21,7 @@ def advice(job: Job) -> list[str]:
     on_templates = [
         each
         for replica in roles.values()
-        for each in (*_on_policy(replica), *_on_legacy_gpu(replica))
+        for each in (*_on_policy(replica), *_on_variables(replica), *_on_legacy_gpu(replica))
     ]
     on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(job, roles)]
     return [*_on_emptiness(job), *on_roles, *on_templates]
@@ -88,6 +88,17 @@ def _on_policy(replica: ReplicaType) -> Iterator[str]:
             f"{replica.type}: template.spec.restartPolicy is {given} and has no effect: the"
             f" pods get {replica.pod_restart_policy}; set restartPolicy beside replicas instead"
         )
+
+
+def _on_variables(replica: ReplicaType) -> Iterator[str]:
+    spec = replica.template.get("spec") or {}
+    for place, container in enumerate(spec.get("containers") or ()):
+        for index, each in enumerate(container.get("env") or ()):
+            if each.get("value") is None and each.get("valueFrom") is None:
+                yield (
+                    f"{replica.type}: template.spec.containers[{place}].env[{index}] has no value,"
+                    f" so {each.get('name')} is empty; add value or valueFrom"
+                )
 
 
 def _on_legacy_gpu(replica: ReplicaType) -> Iterator[str]:

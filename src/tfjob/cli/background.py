@@ -102,18 +102,23 @@ async def run_detached(
         _refuse_what_comes_too_late(data, arguments)
     placed = [in_folder(each, folder) for each in manifests]
     own = placed[next(i for i, each in enumerate(manifests) if each is job.document.value)]
-    place = "" if arguments.data is None else f" --kubeconfig {quote(str(data / KUBECONFIG))}"
+    flags = "" if arguments.data is None else f" --kubeconfig {quote(str(data / KUBECONFIG))}"
+    flags += _namespace_flag(own)
     async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
         cluster = Cluster(api=api, namespace="default")
-        await _refuse_unfinished(cluster, own, place)
+        await _refuse_unfinished(cluster, own, flags)
         created = await apply_all(cluster, placed, job=own)
-    place += "" if created.namespace == "default" else f" -n {created.namespace}"
     print(f"{job.title} runs in the background")
-    print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
+    print(f"  follow it with `tfjob attach {created.name}{flags}`", flush=True)
     return 0
 
 
-async def _refuse_unfinished(cluster: Cluster, job: Mapping[str, Any], place: str) -> None:
+def _namespace_flag(job: Mapping[str, Any]) -> str:
+    namespace = job["metadata"].get("namespace") or "default"
+    return "" if namespace == "default" else f" -n {namespace}"
+
+
+async def _refuse_unfinished(cluster: Cluster, job: Mapping[str, Any], flags: str) -> None:
     """Refuse to replace a job of this name that still runs: nobody sees what would be lost."""
     name = job["metadata"].get("name")
     inside = Cluster(api=cluster.api, namespace=job["metadata"].get("namespace") or "default")
@@ -122,7 +127,7 @@ async def _refuse_unfinished(cluster: Cluster, job: Mapping[str, Any], place: st
         if found.name == name and not found.status.is_finished:
             raise TFJobError(
                 f"{found.title} is on the local cluster already, and has not finished",
-                remedy=f"follow it with `tfjob attach {name}{place}`, or delete it first",
+                remedy=f"follow it with `tfjob attach {name}{flags}`, or delete it first",
             )
 
 

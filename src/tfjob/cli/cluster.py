@@ -1,15 +1,17 @@
-"""The connection of a command to a cluster: its options, the API client and its errors."""
+"""The connection of a command to a cluster: its options, its client, its errors and warnings."""
 
 import argparse
 import asyncio
+import logging
 import os
 import shlex
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from tfjob.cli.client_warnings import printed_warnings
-from tfjob.cli.printing import plain
+from tfjob.cli.printing import plain, plain_line
 from tfjob.client.config import Config, load
 from tfjob.client.credentials import ConfigError, NotConfiguredError
 from tfjob.client.errors import ApiError, Transient
@@ -18,6 +20,9 @@ from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster,
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.kept_runs import kept_runs, running_run
 from tfjob.sdk.run_folder import SUCCEEDED, RunRecord
+
+_WARNING_INTERVAL: Final = 60.0
+_LOGGER: Final = "tfjob.client"
 
 
 class CommandError(TFJobError):
@@ -116,7 +121,6 @@ def _flags_for(run: RunRecord, config: Config) -> str:
 
 def _add_flags(error: Exception, connected: Cluster) -> None:
     if isinstance(error, TFJobError):
-        error.cause = connected.with_flags(error.cause)
         error.remedy = connected.with_flags(error.remedy)
 
 
@@ -160,3 +164,31 @@ def _of_local_cluster() -> Path | None:
         folder = path.parent
         sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
     return path
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print the warnings of the API client as lines on stderr."""
+    logger, handler = logging.getLogger(_LOGGER), _WarningPrinter()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _WarningPrinter(logging.Handler):
+    """Prints each warning once a minute: all watches of a command warn of the same outage."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._printed: dict[str, float] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.created - self._printed.get(text, -_WARNING_INTERVAL) < _WARNING_INTERVAL:
+            return
+        self._printed[text] = record.created
+        fault = getattr(record, "fault", "")
+        text = f"{text}, trying again: {fault}" if fault else text
+        sys.stderr.write(f"warning: {plain_line(text)}\n")

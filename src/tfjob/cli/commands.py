@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+from collections.abc import Iterator
 from typing import Protocol
 
 COMMANDS = {
@@ -43,3 +44,22 @@ class Command(Protocol):
 def load(name: str) -> Command:
     module: Command = importlib.import_module(f"tfjob.cli.{name}")
     return module
+
+
+def arguments_of(name: str) -> Iterator[argparse.Action]:
+    """The arguments of a command and of its subcommands, as argparse describes them."""
+    parser = argparse.ArgumentParser(prog=f"tfjob {name}")
+    load(name).add_arguments(parser)
+    for each in _with_subcommands(parser):
+        yield from _actions(each)
+
+
+def _with_subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in _actions(parser):
+        if isinstance(action.choices, dict):
+            yield from action.choices.values()
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return parser._actions  # noqa: SLF001 - argparse has no public list of arguments

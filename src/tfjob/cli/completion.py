@@ -13,7 +13,8 @@ import msgspec
 
 from tfjob.cli import commands
 
-_JOB_NAMES: Final = "tfjob get -o name 2>/dev/null"
+_JOB_NAMES: Final = "tfjob get -o name 2>/dev/null | sed s:.*/::"
+"""The names without the prefix that names their API."""
 _HELP: Final = (
     "Load it with `source <(tfjob completion bash)`, `source <(tfjob completion zsh)` or"
     " `tfjob completion fish | source`. Put that line into ~/.bashrc, ~/.zshrc or"
@@ -47,31 +48,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _described(name: str, text: str) -> _Command:
-    parser = argparse.ArgumentParser(prog=f"tfjob {name}")
-    commands.load(name).add_arguments(parser)
     options: list[_Option] = []
     words: list[str] = []
     takes_jobs = False
-    for parsed in _with_subcommands(parser):
-        for action in _actions(parsed):
-            if action.option_strings and action.help != argparse.SUPPRESS:
-                options.append(_Option(tuple(action.option_strings), _first_line(action.help)))
-            elif action.choices is not None:
-                words.extend(map(str, action.choices))
-            takes_jobs = takes_jobs or action.metavar == "JOB"
+    for action in commands.arguments_of(name):
+        if action.option_strings and action.help != argparse.SUPPRESS:
+            options.append(_Option(tuple(action.option_strings), _first_line(action.help)))
+        elif action.choices is not None:
+            words.extend(map(str, action.choices))
+        takes_jobs = takes_jobs or action.metavar == "JOB"
     unique = tuple(dict.fromkeys(options))
     return _Command(name, text, unique, tuple(words), takes_jobs)
-
-
-def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    return parser._actions  # noqa: SLF001 - argparse has no public list of arguments
-
-
-def _with_subcommands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in _actions(parser):
-        if isinstance(action.choices, dict):
-            yield from action.choices.values()
 
 
 def _first_line(text: str | None) -> str:

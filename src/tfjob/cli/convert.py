@@ -15,10 +15,9 @@ from tfjob.cli.printing import plain
 from tfjob.dialects.base import Dialect, Loss, Manifest
 from tfjob.dialects.registry import DIALECTS
 from tfjob.sdk import documents
-from tfjob.sdk.documents import Document
+from tfjob.sdk.documents import Document, as_yaml
 from tfjob.sdk.exported_objects import as_written
 from tfjob.sdk.job_documents import CheckedDocument, check
-from tfjob.sdk.yaml_text import as_yaml
 
 
 class _Converted(msgspec.Struct):

@@ -33,16 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
         events = await events_of(connected, found)
         if arguments.why:
             return _print_why(found, arguments.why, events)
-        pods = await jobs.pods_of(connected, found)
+        manifests = await jobs.pod_manifests(connected, found)
+        pods = jobs.read_pods(found, manifests)
         board = await tensorboard.address_of(connected, found)
         why = explained(found, pods, events, now=datetime.now(tz=UTC)).sentence
-        facts = {
-            "Why": why,
-            "Template": "; ".join(await changed_templates(connected, found)),
-            "TensorBoard": board,
-        }
-        text = "\n".join(_lines(found, pods, events, facts))
-        sys.stdout.write(f"{connected.with_flags(text)}\n")
+        changed = connected.with_flags("; ".join(changed_templates(found, manifests)))
+        facts = {"Why": why, "Template": changed, "TensorBoard": board}
+        sys.stdout.write("\n".join(_lines(found, pods, events, facts)) + "\n")
         return 0
 
     return cluster.run(arguments, work, looks_at=[arguments.job])
@@ -163,7 +160,7 @@ def _event_table(found: ClusterJob, events: Sequence[JobEvent], now: datetime) -
         [
             each.type,
             each.reason,
-            printing.age(time.parse(each.last_timestamp), now),
+            printing.age(each.last_seen, now),
             _event_message(found, each),
         ]
         for each in events
@@ -175,5 +172,5 @@ def _event_message(found: ClusterJob, event: JobEvent) -> str:
     """The message, preceded by the name of the pod if the event is about a pod."""
     involved = event.involved_object
     name = "" if involved.uid == found.job.owner.uid else f"{involved.name}: "
-    count = f" (x{event.count})" if (event.count or 1) > 1 else ""
+    count = f" (x{event.occurrences})" if event.occurrences > 1 else ""
     return f"{name}{event.message}{count}"

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from tfjob.cli import cluster, job_arguments, printing
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.k8s import time
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_events import WARNING, JobEvent, is_about, list_events, watch_events
@@ -39,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         events = await list_events(connected.api, found.namespace, fields=fields)
         rows = [_row(each) for each in events if is_about(found, each)]
         if rows:
-            sys.stdout.write(connected.with_flags(printing.table(list(_HEAD), rows)) + "\n")
+            sys.stdout.write(printing.table(list(_HEAD), rows) + "\n")
         else:
             sys.stderr.write(f"No events found for {found.title}.\n")
         return 0
@@ -61,9 +60,9 @@ async def _follow(connected: Cluster, found: ClusterJob, fields: str) -> None:
 def _row(event: JobEvent) -> list[str]:
     now = datetime.now(tz=UTC)
     involved = event.involved_object
-    count = f" (x{event.count})" if (event.count or 1) > 1 else ""
+    count = f" (x{event.occurrences})" if event.occurrences > 1 else ""
     return [
-        printing.age(time.parse(event.last_timestamp), now),
+        printing.age(event.last_seen, now),
         printing.plain_line(event.type),
         printing.plain_line(event.reason),
         printing.plain_line(f"{involved.kind.lower()}/{involved.name}"),

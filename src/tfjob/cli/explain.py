@@ -14,14 +14,13 @@ from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
 from tfjob.core.job import Job, Recovery
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
-from tfjob.sdk import job_lookup
+from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.explanation import Explanation, evidence, explain, joined
+from tfjob.sdk.explanation import Explanation, evidence, explain
 from tfjob.sdk.job_activity import ReplicaActivity
 from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
-from tfjob.sdk.template_changes import changed_templates
 
 _MAX_EVENTS: Final = 10
 _BETWEEN: Final = 1
@@ -53,9 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:
-            changed = _section("Template", await changed_templates(connected, found))
-            lines = [*_lines(found, told, events), *changed, *_activity(told.activity)]
-            sys.stdout.write(connected.with_flags("\n".join(lines)) + "\n")
+            lines = [*_lines(connected, found, told, events), *_activity(told.activity)]
+            sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
     return cluster.run(arguments, work, looks_at=[arguments.job])
@@ -66,15 +64,18 @@ def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:
     yield from _section("Activity", [row.text(now) for row in rows])
 
 
-def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> Iterator[str]:
+def _lines(
+    connected: Cluster, found: ClusterJob, told: Explanation, events: Sequence[JobEvent]
+) -> Iterator[str]:
     yield printing.plain_line(f"{found.name}: {told.sentence}.")
     diagnosis = told.diagnosis
     yield from _section("Timeline", _timeline(found, diagnosis))
-    if diagnosis is None:
-        return
-    yield from _section("Evidence", _evidence(found, diagnosis))
-    yield from _section("What to do", [diagnosis.remedy, *_on_group(found, diagnosis)])
-    yield from _section("Events", _event_lines(events, diagnosis))
+    if diagnosis is not None:
+        remedy = connected.with_flags(diagnosis.remedy)
+        yield from _section("Evidence", _evidence(found, diagnosis))
+        yield from _section("What to do", [remedy, *_on_group(found, diagnosis)])
+        yield from _section("Events", _event_lines(events, diagnosis))
+    yield from _section("Template", [connected.with_flags(each) for each in told.template])
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -107,8 +108,8 @@ def _incident_text(incident: Incident) -> str:
     text = incident.sentence
     alike, followed = names(incident.alike), names(incident.consequences)
     if alike:
-        text += f"; the same happened to {joined(alike)}"
-    return f"{text}; {joined(followed)} followed" if followed else text
+        text += f"; the same happened to {jobs.joined(alike)}"
+    return f"{text}; {jobs.joined(followed)} followed" if followed else text
 
 
 def _evidence(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
@@ -142,4 +143,5 @@ def _is_told(event: JobEvent, told: Collection[str]) -> bool:
 
 def _event_text(event: JobEvent) -> str:
     about = f"{event.involved_object.name}: {event.reason}: {event.message}"
-    return f"{event.last_timestamp or '':<20}  {about}"
+    seen = "" if event.last_seen is None else time.render(event.last_seen)
+    return f"{seen:<20}  {about}"

@@ -1,4 +1,4 @@
-"""Which replica's failure explains the failure of its job.
+"""Which replica's failure explains the failure of its job, and a hint for common ones.
 
 The earliest failure by finish time wins, because later ones usually follow from it. A replica that
 was restarted and runs again is cleared, unless another replica fails within a minute of its
@@ -6,6 +6,8 @@ failure: a restarted TensorFlow worker makes its peers abort. A pod that ends wh
 deleted has not failed by itself.
 """
 
+import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +19,9 @@ from tfjob.k8s.pod import Phase, Pod, Terminated
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 """The one container reason that says more than the exit code does."""
+_MISSING_MODULE: Final = re.compile(
+    r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)"
+)
 _KNOCK_ON: Final = timedelta(seconds=60)
 """A failure this soon after that of another replica counts as its consequence."""
 
@@ -74,6 +79,18 @@ def exit_text(ended: Terminated | None) -> str:
         return ""
     why = f"exit code {ended.exit_code}"
     return f"{why}, {ended.reason}" if ended.reason == OUT_OF_MEMORY else why
+
+
+def hint_for(lines: Sequence[str], *, python: str) -> str:
+    """What to try next after a failure with these last lines; empty if they give no clue."""
+    for line in reversed(lines):
+        match = _MISSING_MODULE.search(line)
+        if match:
+            return (
+                f"{match[1]} is not installed for {python or 'this Python'}; activate the virtual"
+                " environment that has it, or name its Python with --python"
+            )
+    return ""
 
 
 def _earliest(failures: list[Failure]) -> Failure:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import hints, signals, tensorboard
-from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
+from tfjob.cli import signals, tensorboard, time_limit
+from tfjob.cli.first_failure import Failure, Failures, exit_text, hint_for, memory_text
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
-from tfjob.cli.run_output import Screen
+from tfjob.cli.run_output import ReplicaRow, Screen
 from tfjob.cli.signals import Interrupts, first_of
 from tfjob.client.errors import ApiError, Conflict, NotFound
 from tfjob.client.pager import Scope
@@ -100,6 +100,9 @@ class Follower:
         self._allocatable: dict[str, str] | None = None
         self._blocked = ""
         self._blocked_since = 0.0
+        self._rows: dict[str, ReplicaRow] = {}
+        self._ended_before_stop: set[str] | None = None
+        """The pods that had ended when the job was stopped; None if it was not."""
 
     async def run(self, interrupts: Interrupts) -> Outcome:
         """Return when the job has finished, cannot run, is out of time or is interrupted."""
@@ -110,8 +113,10 @@ class Follower:
         asked = asyncio.create_task(interrupts.asked.wait())
         tasks: list[asyncio.Task[Any]] = [*watching, following, asked]
         limit = self._options.limit
+        announcing = asyncio.create_task(self._announce(limit))
         try:
             done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            announcing.cancel()
             for task in done:
                 task.result()
             if following in done and self._found.status.is_finished:
@@ -126,10 +131,15 @@ class Follower:
                 await self._end_job(outcome, interrupts)
             return outcome
         finally:
-            for task in tasks:
+            for task in (*tasks, announcing):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, announcing, return_exceptions=True)
             await self._logs.close()
+
+    async def _announce(self, limit: float | None) -> None:
+        if limit is not None:
+            what = "is no longer followed" if self._options.detaches else "is ended"
+            await time_limit.announce(self._screen, f"{self._found.name} {what}", limit)
 
     async def _until_settled(self) -> None:
         """Until the job has finished, or is known to be blocked."""
@@ -268,18 +278,25 @@ class Follower:
         return bool(reason) and now - self._blocked_since >= self._options.blocked_after
 
     def _show(self, *, is_final: bool = False) -> None:
-        rows = []
-        for pod in jobs.in_order(self._found, self._pods.values()):
+        """Show all replicas. The end of one is shown after its last lines."""
+        pods = jobs.in_order(self._found, self._pods.values())
+        ended, state = self._ended_before_stop, self._found.state
+        if ended is not None:
+            state = "Stopped" if is_final else "Stopping"
+        for pod in pods:
+            if self._logs.is_behind(pod):
+                continue
             replica = jobs.replica_name(self._found, pod)
-            row = row_for(
+            self._rows[pod.metadata.name] = row_for(
                 pod,
                 replica=replica,
                 recreated=len(self._uids.get(replica, ())) - 1,
                 is_gone=pod.metadata.name in self._gone,
+                is_stopped=ended is not None and pod.metadata.uid not in ended,
                 has_job_ended=is_final,
             )
-            rows.append(row)
-        self._screen.show(rows, state=self._found.state)
+        names = [pod.metadata.name for pod in pods]
+        self._screen.show([self._rows[each] for each in names if each in self._rows], state=state)
 
     def _finish(self) -> Outcome:
         # Just before the verdict: until then, a pod that changes is shown as it is.
@@ -290,7 +307,7 @@ class Follower:
             limit = jobs.memory_limit(self._found, failure.replica)
             lines = self._logs.last_lines(failure.replica)
             self._screen.failure(failure.replica, memory_text(failure, limit), lines)
-            hint = hints.for_lines(lines, python=self._options.python)
+            hint = hint_for(lines, python=self._options.python)
             if hint:
                 self._screen.message(f"hint: {hint}")
         self._screen.verdict(
@@ -330,9 +347,11 @@ class Follower:
                 f"{name}: {why}; its processes have {grace} s to end (Ctrl-C kills them now)"
             )
         urgent = interrupts.urged if outcome is Outcome.INTERRUPTED else interrupts.asked
+        self._ended_before_stop = self._ended_uids()
         outlives = self._options.keeps_cluster and outcome is not Outcome.INTERRUPTED
         await first_of(self._until_deleted(outlives=outlives), urgent.wait())
         await self._logs.close()
+        self._show(is_final=self._ended_before_stop is not None)
         self._screen.verdict(f"{name}: {why}", is_good=False)
 
     async def _until_deleted(self, *, outlives: bool) -> None:
@@ -348,11 +367,11 @@ class Follower:
             self._screen.message(
                 f"{self._found.name}: cannot be deleted, its processes {what}: {error.message}"
             )
+            self._ended_before_stop = None if outlives else self._ended_before_stop
             return
         while await jobs.pods_of(self._cluster, self._found):
             self._show()
             await asyncio.sleep(_POLL_INTERVAL)
-        self._show()
 
 
 def _forget(_replica: str, _line: str) -> None:

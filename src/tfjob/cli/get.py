@@ -4,14 +4,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import Final
 
 from tfjob.cli import cluster, job_arguments, printing
 from tfjob.cli.job_output import is_table, output_format, rendered, row, sort_path, sorted_by
 from tfjob.cli.job_watch import changed_jobs
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk import job_lookup, jobs, template_changes
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+
+_NONE: Final = "<none>"
+"""An empty cell, as kubectl prints it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
             found = sorted_by(found, arguments.sort_by)
         if found or (arguments.output in {"json", "yaml"} and not errors):
             is_list = len(arguments.jobs) != 1
-            text = rendered(found, arguments.output, connected.namespace, is_list=is_list)
+            is_wide = arguments.output == "wide"
+            outdated = [await _outdated(connected, each) for each in found] if is_wide else []
+            place = connected.namespace
+            text = rendered(found, arguments.output, place, is_list=is_list, outdated=outdated)
             sys.stdout.write(f"{text}\n")
         elif not errors:
             where = connected.namespace or "any namespace"
@@ -91,6 +98,15 @@ async def _all(connected: Cluster, arguments: argparse.Namespace) -> list[jobs.C
     return listing.found
 
 
+async def _outdated(connected: Cluster, found: jobs.ClusterJob) -> str:
+    """The replicas that run with an older template than the job has now."""
+    if not template_changes.has_changed(found):
+        return _NONE
+    manifests = await jobs.pod_manifests(connected, found)
+    replicas = template_changes.outdated_replicas(found, manifests)
+    return jobs.joined(replicas) if replicas else _NONE
+
+
 async def _follow(
     connected: Cluster, arguments: argparse.Namespace, shown: Sequence[jobs.ClusterJob]
 ) -> None:
@@ -106,6 +122,8 @@ async def _follow(
                 continue
             printed[uid] = look
             cells = row(each, is_wide=is_wide)
+            if arguments.output == "wide":
+                cells.append(await _outdated(connected, each))
             place = [each.namespace] if connected.namespace is None else []
             sys.stdout.write("   ".join(map(printing.plain_line, [*place, *cells])) + "\n")
             sys.stdout.flush()
@@ -113,5 +131,5 @@ async def _follow(
 
 def _look(found: jobs.ClusterJob) -> tuple[object, ...]:
     """What a row shows, except the age."""
-    counts = (jobs.active_text(found), found.status.restarts, jobs.replicas_text(found))
+    counts = (jobs.active_text(found), jobs.restarts(found), jobs.replicas_text(found))
     return (found.state, *counts)

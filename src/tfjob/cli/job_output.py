@@ -12,7 +12,7 @@ from tfjob.cli import printing
 from tfjob.cli.cluster import CommandError
 from tfjob.k8s import jsonpath
 from tfjob.sdk import job_lookup, jobs
-from tfjob.sdk.yaml_text import as_yaml
+from tfjob.sdk.documents import as_yaml
 
 _FORMATS: Final = ("table", "wide", "name", "json", "yaml")
 _JSONPATH: Final = "jsonpath="
@@ -64,9 +64,17 @@ def _value(found: jobs.ClusterJob, path: str) -> Any:
 
 
 def rendered(
-    found: Sequence[jobs.ClusterJob], style: str, namespace: str | None, *, is_list: bool
+    found: Sequence[jobs.ClusterJob],
+    style: str,
+    namespace: str | None,
+    *,
+    is_list: bool,
+    outdated: Sequence[str],
 ) -> str:
-    """`is_list` is false if the user named one job, which is then printed by itself."""
+    """`is_list` is false if the user named one job, which is then printed by itself.
+
+    `outdated` is the cell of each job in a wide table, and empty otherwise.
+    """
     if style.startswith(_JSONPATH):
         return _templated(_whole(found, is_list=is_list), style)
     if style == "name":
@@ -77,6 +85,9 @@ def rendered(
     head = ["NAME", "STATE", "ACTIVE", "RESTARTS", "REPLICAS", "AGE"]
     head += ["API"] if is_wide else []
     rows = [row(each, is_wide=is_wide) for each in found]
+    if outdated:
+        head.append("OUTDATED")
+        rows = [[*cells, each] for cells, each in zip(rows, outdated, strict=True)]
     if namespace is None:
         head.insert(0, "NAMESPACE")
         rows = [[each.namespace, *cells] for each, cells in zip(found, rows, strict=True)]
@@ -89,7 +100,7 @@ def row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
         found.name,
         f"{found.state} (no replicas)".lstrip() if jobs.is_empty(found) else found.state,
         jobs.active_text(found),
-        str(found.status.restarts),
+        str(jobs.restarts(found)),
         jobs.replicas_text(found),
         printing.age(found.created, now),
     ]

@@ -25,10 +25,9 @@ from tfjob.local.data_folder import (
     lock_holder,
 )
 from tfjob.sdk import job_lookup, jobs
-from tfjob.sdk.cluster_log import FILE, logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+from tfjob.sdk.local_startup import LOG_FILE, STARTUP_ERRORS, logging_to, startup_error_text
 
 _STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535
@@ -122,7 +121,7 @@ def _up(arguments: argparse.Namespace) -> int:
 
     try:
         if not asyncio.run(work()):
-            where = arguments.data / FILE
+            where = arguments.data / LOG_FILE
             return _fail(f"a part of the cluster stopped unexpectedly; see {where}")
     except BrokenPipeError:
         raise

@@ -31,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(name)
     if name is not None and name not in commands.COMMANDS:
         parser.error(_unknown(name))
-    arguments = parser.parse_args(_rewritten(words, name))
+    arguments, unknown = parser.parse_known_args(_rewritten(words, name))
+    if unknown:
+        parser.error(_unrecognized(unknown, arguments.command))
     try:
         return _run(commands.load(arguments.command), arguments)
     except BrokenPipeError:
@@ -67,6 +69,16 @@ def _unknown(name: str) -> str:
         else f"choose from {', '.join(commands.COMMANDS)}"
     )
     return f"unknown command {name!r}; {hint}"
+
+
+def _unrecognized(words: Sequence[str], name: str) -> str:
+    """The error about arguments that the command does not take."""
+    option = next((each.partition("=")[0] for each in words if each.startswith("-")), "")
+    known = [each for action in commands.arguments_of(name) for each in action.option_strings]
+    close = difflib.get_close_matches(option, known, n=1)
+    help_text = f"`{_program()} {name} --help` lists its arguments"
+    hint = f"did you mean {close[0]}?" if close else help_text
+    return f"unrecognized arguments: {' '.join(words)}; {hint}"
 
 
 def _rewritten(words: list[str], name: str | None) -> list[str]:

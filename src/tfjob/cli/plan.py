@@ -18,9 +18,9 @@ from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.manager import dialect_flags
 from tfjob.sdk import documents
+from tfjob.sdk.documents import as_yaml
 from tfjob.sdk.exported_objects import for_new_cluster
 from tfjob.sdk.job_documents import CheckedDocument, check_all
-from tfjob.sdk.yaml_text import as_yaml
 
 _POD_GROUP_VERSION = "v1alpha2"
 """What Kubernetes 1.36 serves: a plan has no cluster to ask."""

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import node_capacity, quota_capacity
+from tfjob.cli import capacity
 from tfjob.cli.pod_references import CLAIMS, references_of
 from tfjob.client.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import PODS, Resource
+from tfjob.sdk import submission
 from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
@@ -70,11 +71,11 @@ async def findings(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]
 
 async def _check_job(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:
     path = subject.resource.collection(subject.namespace)
-    name = subject.manifest["metadata"].get("name")
     try:
         await _dry_run(cluster, path, subject.manifest)
     except AlreadyExists:
-        remedy = f"choose another name, or delete the job: `tfjob delete {name}`"
+        command = submission.delete_command(cluster, subject.manifest)
+        remedy = f"choose another name, or delete the job: `{command}`"
         yield _fails("job", "a job of this name exists", remedy)
     except NotFound as error:
         is_namespace = error.details.kind == "namespaces"
@@ -99,7 +100,9 @@ async def _check_pods(cluster: Cluster, subject: Subject) -> AsyncIterator[Findi
         try:
             await _dry_run(cluster, PODS.collection(subject.namespace), pod)
         except AlreadyExists:
-            yield _fails("pods", f"a pod {name!r} exists", "delete it, or rename the job")
+            found = await cluster.api.get(PODS.item(name, subject.namespace), decode=dict)
+            if not _is_of_same_name(subject, found):  # the check of the job tells that it exists
+                yield _fails("pods", f"a pod {name!r} exists", "delete it, or rename the job")
         except NotFound:
             return  # the namespace is missing, as the check of the job says
         except Forbidden as error:
@@ -126,11 +129,11 @@ async def _check_references(cluster: Cluster, subject: Subject) -> AsyncIterator
 
 async def _check_quotas(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:
     for quota in await _list(cluster, _QUOTAS.collection(subject.namespace)):
-        if quota_capacity.is_scoped(quota):
+        if capacity.is_scoped(quota):
             name = quota["metadata"]["name"]
             yield _unknown("quota", f"quota {name!r} counts only some pods and is not checked")
             continue
-        for text in quota_capacity.exceeded(quota, subject.pods, services=subject.services):
+        for text in capacity.exceeded(quota, subject.pods, services=subject.services):
             remedy = "request less, or wait until other pods of the namespace end"
             yield _fails("quota", text, remedy)
 
@@ -145,19 +148,20 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
     except Forbidden:
         running = []
         yield _unknown("nodes", "you may not list all pods, so free capacity is not checked")
-    nodes = node_capacity.read_nodes(listed, running)
+    others = [pod for pod in running if not _is_of_same_name(subject, pod)]
+    nodes = capacity.read_nodes(listed, others)
     impossible = {
         pod["metadata"]["name"]: why
         for pod in subject.pods
-        if (why := node_capacity.never_fits(pod, nodes))
+        if (why := capacity.never_fits(pod, nodes))
     }
     for name, why in list(impossible.items())[:1]:
         more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
         yield _fails("nodes", f"{name}{more}: {why.text}", why.remedy)
-    waiting = node_capacity.waiting_pods(subject.pods, nodes)
+    waiting = capacity.waiting_pods(subject.pods, nodes)
     if waiting and not impossible:
         text = f"{len(waiting)} of {len(subject.pods)} pods would wait for capacity: "
-        yield _fails("nodes", text + _listed(waiting), node_capacity.waiting_remedy(nodes))
+        yield _fails("nodes", text + _listed(waiting), capacity.waiting_remedy(nodes))
 
 
 async def _check_queue(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:
@@ -207,6 +211,14 @@ async def _list(cluster: Cluster, path: str) -> list[Json]:
         return (await cluster.api.list_page(path, decode=_Items)).items or []
     except NotFound:
         return []  # the cluster does not serve the kind, so it has none
+
+
+def _is_of_same_name(subject: Subject, pod: Json) -> bool:
+    """Whether the pod belongs to a job that exists under the name of the checked one."""
+    metadata, name = pod["metadata"], subject.manifest["metadata"].get("name")
+    owners = metadata.get("ownerReferences") or ()
+    is_owned = any((e["kind"], e["name"]) == (subject.manifest["kind"], name) for e in owners)
+    return is_owned and metadata.get("namespace") == subject.namespace
 
 
 def _listed(names: Sequence[str], *, most: int = 3) -> str:

@@ -12,7 +12,7 @@ from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
-from tfjob.sdk.pod_logs import log_lines
+from tfjob.sdk.job_logs import log_lines
 
 _LAST_LINES: Final = 20
 _DRAIN_TIMEOUT: Final = 1.0
@@ -31,6 +31,8 @@ class ReplicaLogs:
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._lines = 0
+        self._quiet_since: dict[str, float] = {}
+        """When the last line arrived of each pod that is behind."""
         self._is_closed = False
 
     def last_lines(self, replica: str) -> list[str]:
@@ -45,6 +47,17 @@ class ReplicaLogs:
         run = (pod.metadata.uid, status.restart_count)
         if run not in self._readers and not self._is_closed:
             self._readers[run] = asyncio.create_task(self._read(pod, replica))
+
+    def is_behind(self, pod: Pod) -> bool:
+        """Whether the container has ended and its last lines may still arrive."""
+        status = pod.container_status(TRAINING_CONTAINER)
+        if status is None or status.state.running:
+            return False
+        reader = self._readers.get((pod.metadata.uid, status.restart_count))
+        if reader is None or reader.done():
+            return False
+        now = asyncio.get_running_loop().time()
+        return now - self._quiet_since.setdefault(pod.metadata.uid, now) < _DRAIN_TIMEOUT
 
     async def drain(self, uids: Collection[str]) -> None:
         """Wait for the last lines of these pods, which have ended, as long as lines arrive."""
@@ -73,6 +86,8 @@ class ReplicaLogs:
         try:
             async for line in log_lines(self._api, pod, params, on_progress=show_progress):
                 self._lines += 1
+                if pod.metadata.uid in self._quiet_since:
+                    self._quiet_since[pod.metadata.uid] = asyncio.get_running_loop().time()
                 del last[: -_LAST_LINES + 1]
                 last.append(line)
                 self._last[replica] = last

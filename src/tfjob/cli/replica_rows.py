@@ -11,14 +11,24 @@ ENDED_PHASES: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 def row_for(
-    pod: Pod, *, replica: str, recreated: int, is_gone: bool, has_job_ended: bool
+    pod: Pod,
+    *,
+    replica: str,
+    recreated: int,
+    is_gone: bool,
+    is_stopped: bool,
+    has_job_ended: bool,
 ) -> ReplicaRow:
     """`recreated` counts the pods of this replica before this one.
 
-    A replica that still runs when its job has ended is shown as stopped: the cluster stops it.
+    A replica that still runs when its job has ended is shown as stopped: the cluster stops it. So
+    is one that ends because the user has stopped the job: it has not failed.
     """
     phase, why = str(pod.phase), _reason(pod)
-    if pod.phase not in ENDED_PHASES:
+    has_ended = pod.phase in ENDED_PHASES
+    if is_stopped and (is_gone or has_ended):
+        phase, why = "Stopped", why if has_ended else ""
+    elif not has_ended:
         if has_job_ended:
             phase, why = "Stopped", "the job has ended"
         elif is_gone or pod.metadata.is_terminating:

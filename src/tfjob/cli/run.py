@@ -24,22 +24,22 @@ from tfjob.cli.signals import Interrupts, first_of
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
-from tfjob.local import stale_clusters
+from tfjob.local import data_folder
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, default_folder, export_line
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
-from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.exported_objects import left_out
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.kept_runs import prune, runs_folder
 from tfjob.sdk.local_host import RESTART_BACKOFF
+from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
 from tfjob.sdk.run_folder import RunFolder
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 4
@@ -110,7 +110,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if faults or (faults := _unknown_replica(arguments.logs, found[0])):
         return _fail(*faults)
-    return _run_checked([each.value for each in read], arguments, job=found[0])
+    manifests = [each.value for each in read]
+    for text in filter(None, map(left_out, manifests)):
+        sys.stderr.write(f"{plain(text)}\n")
+    return _run_checked(manifests, arguments, job=found[0])
 
 
 def _useless_with_detach(arguments: argparse.Namespace) -> list[str]:
@@ -147,8 +150,8 @@ async def _run(
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
-            stale_clusters.remove(Path(tempfile.gettempdir()))
-            folder = tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX)
+            data_folder.remove_stale(Path(tempfile.gettempdir()))
+            folder = tempfile.TemporaryDirectory(prefix=data_folder.RUN_PREFIX)
             data = Path(stack.enter_context(folder))
         interrupts = stack.enter_context(Interrupts())
         python = python_choice.choose(arguments.python, os.environ)

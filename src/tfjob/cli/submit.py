@@ -15,6 +15,7 @@ from tfjob.cli.printing import plain
 from tfjob.sdk import documents, submission
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.documents import Document
+from tfjob.sdk.exported_objects import left_out
 from tfjob.sdk.job_documents import check_all, fault_report
 
 BAD_INPUT = 2
@@ -47,6 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         for warning in advice_on(each):
             place = warning.place(each.document)
             sys.stderr.write(plain(f"{each.title}: {place}warning: {warning.text}\n"))
+    for document in read:
+        if text := left_out(document.value):
+            sys.stderr.write(f"{plain(text)}\n")
 
     async def work(connected: Cluster) -> int:
         objects = [_placed(each, connected.one_namespace, arguments) for each in read]

@@ -58,7 +58,9 @@ async def _table(connected: Cluster, found: ClusterJob) -> str:
         limit = jobs.memory_limit(found, replica) or _UNKNOWN
         rows.append([replica, cpu, memory, limit, jobs.gpus(found, replica), str(pod.phase)])
     if not rows:
-        raise CommandError(f"{found.title} has no pods; `tfjob explain {found.name}` says why")
+        raise CommandError(
+            f"{found.title} has no pods", remedy=f"`tfjob explain {found.name}` says why"
+        )
     return printing.table(_HEAD, rows)
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain, plain_line
+from tfjob.dialects.registry import DIALECTS
 from tfjob.sdk import documents
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 
@@ -50,9 +51,18 @@ def _check_file(file: str) -> tuple[list[CheckedDocument], list[str]]:
         return [], [str(error)]
     jobs = check_all(read)
     if not jobs:
-        reason = f"{counted(len(read), 'document')} of other kinds" if read else "it is empty"
+        reason = _of_other_kinds(read) if read else "it is empty"
         return [], [f"{documents.shown_name(file)}: contains no job: {reason}"]
     return jobs, []
+
+
+def _of_other_kinds(read: Sequence[documents.Document]) -> str:
+    kinds = dict.fromkeys(str(each.value.get("kind")) for each in read)
+    jobs = dict.fromkeys(each.kind for each in DIALECTS)
+    return (
+        f"{counted(len(read), 'document')} of other kinds ({', '.join(kinds)}); a job is of kind"
+        f" {', '.join(jobs)}"
+    )
 
 
 def _print(found: Sequence[CheckedDocument], problems: Sequence[str]) -> None:

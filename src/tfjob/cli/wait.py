@@ -51,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
         except JobTimeoutError as late:
             sys.stderr.write(f"error: {plain_line(str(late))}\n")
             return TIMED_OUT
-        return _told(connected, found)
+        return _told(found)
 
     return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
-def _told(connected: Cluster, found: ClusterJob) -> int:
+def _told(found: ClusterJob) -> int:
     """Print what became of the job; the exit code."""
     last, why = found.status.conditions[-1], found.status.diagnosis
     sys.stdout.write(
@@ -65,6 +65,5 @@ def _told(connected: Cluster, found: ClusterJob) -> int:
     if not found.status.is_true(ConditionType.FAILED):
         return SUCCEEDED
     if why is not None:
-        text = connected.with_flags(sentence(found, why))
-        sys.stdout.write(f"{found.name}: {plain_line(text)}\n")
+        sys.stdout.write(f"{found.name}: {plain_line(sentence(found, why))}\n")
     return FAILED

@@ -10,7 +10,6 @@ from typing import Final, Protocol
 
 from tfjob.cli import printing
 from tfjob.core.plan import Rule
-from tfjob.k8s import time
 from tfjob.k8s.event import CHILD_ANNOTATION, RULE_ANNOTATION
 from tfjob.k8s.meta import ObjectMeta
 
@@ -48,7 +47,7 @@ class RecordedEvent(Protocol):
     @property
     def message(self) -> str: ...
     @property
-    def last_timestamp(self) -> str | None: ...
+    def last_seen(self) -> datetime | None: ...
 
 
 def lines(pod: str, events: Sequence[RecordedEvent], *, now: datetime) -> Iterator[str]:
@@ -59,7 +58,7 @@ def lines(pod: str, events: Sequence[RecordedEvent], *, now: datetime) -> Iterat
             continue
         rule = annotations.get(RULE_ANNOTATION, "")
         meaning = MEANINGS[Rule(rule)] if rule in set(Rule) else "a rule of another version"
-        age = printing.age(time.parse(each.last_timestamp), now)
+        age = printing.age(each.last_seen, now)
         yield printing.plain_line(f"{age} ago  {rule}: {meaning} ({each.reason}: {each.message})")
 
 

@@ -18,7 +18,7 @@ from tfjob.controller import controller_refs
 from tfjob.core import queue_group, result_finalizer
 from tfjob.core.job import FINALIZER
 from tfjob.core.plan import FinalizerRemoval
-from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
+from tfjob.core.scheduling_spec import QUEUE_FINALIZER
 from tfjob.k8s.meta import ObjectMeta
 
 

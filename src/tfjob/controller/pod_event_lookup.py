@@ -98,4 +98,6 @@ def _compact(event: PodEvent) -> PodEvent:
         message=event.message[:_MAX_MESSAGE],
         count=event.count,
         last_timestamp=event.last_timestamp,
+        event_time=event.event_time,
+        series=event.series,
     )

@@ -12,10 +12,10 @@ from typing import Final
 from tfjob.core import (
     cleanup,
     evaluator_grace,
-    gang_scheduling,
     last_failures,
     limits,
     orderly_end,
+    pod_group,
     progress,
     queue_group,
     replica_counts,
@@ -149,7 +149,7 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
 
 
 def delete_pod_group(builder: PlanBuilder, children: Children, *, rule: Rule) -> None:
-    deletes = gang_scheduling.delete_group(children.pod_group, rule=rule)
+    deletes = pod_group.delete_group(children.pod_group, rule=rule)
     if not deletes:
         return
     builder.deletes.extend(deletes)

@@ -5,14 +5,14 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from tfjob.core import gang_retry, gang_scheduling, queue_group, replicas, scale_down
+from tfjob.core import gang_retry, pod_group, queue_group, replicas, scale_down
 from tfjob.core.gang_members import Members
-from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import Children, ObservedState, completed_replicas, replica_key
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.pod_group import GangStep
 from tfjob.core.status import JobStatus
 from tfjob.k8s.pod import Pod
 
@@ -47,7 +47,7 @@ def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
     if job.gang is None:
         return GangStep()
     completed = _pods_of_completed(job, builder.status, children.pods)
-    return gang_scheduling.step(
+    return pod_group.step(
         job.gang,
         children.pod_group,
         members=Members(types=job.replicas, pods=children.pods, completed=completed),
@@ -73,7 +73,7 @@ def _make_anew(builder: PlanBuilder, children: Children, step: GangStep) -> None
     """Delete a PodGroup of the wrong size, and its pods that have no node yet."""
     rule = Rule.GANG_RESIZED
     if step.is_made_anew:
-        builder.deletes.extend(gang_scheduling.delete_group(children.pod_group, rule=rule))
+        builder.deletes.extend(pod_group.delete_group(children.pod_group, rule=rule))
     scale_down.record_removed(builder, children, step.removed)
     builder.deletes.extend(deletes_of(ChildKind.POD, step.removed, rule=rule))
 

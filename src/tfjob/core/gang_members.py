@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tfjob.core.gang_spec import GangSpec
 from tfjob.core.pod_state import has_ended
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s.pod import Phase, Pod
 
 

@@ -18,7 +18,7 @@ from tfjob.core.observe import Children, completed_replicas, replica_key
 from tfjob.core.plan import ChildKind, FinalizerRemoval, Plan, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.pod_state import has_ended
-from tfjob.core.queue_spec import FINALIZER, MARK, QueueSpec
+from tfjob.core.scheduling_spec import QUEUE_FINALIZER, QUEUE_MARK, QueueSpec
 from tfjob.core.status import JobStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod
@@ -26,7 +26,7 @@ from tfjob.k8s.pod import Phase, Pod
 
 def is_queued(meta: ObjectMeta) -> bool:
     """Whether a queue holds the pod in a group that the operator created."""
-    return FINALIZER in meta.finalizers and MARK in meta.annotations
+    return QUEUE_FINALIZER in meta.finalizers and QUEUE_MARK in meta.annotations
 
 
 def is_kept_by_queue(pod: Pod) -> bool:
@@ -52,7 +52,8 @@ def with_finalizer_removals(plan: Plan, *, job: Job | InvalidJob, children: Chil
     if not leaving:
         return plan
     removals = [
-        FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving
+        FinalizerRemoval(name=meta.name, uid=meta.uid, finalizer=QUEUE_FINALIZER)
+        for meta in leaving
     ]
     return msgspec.structs.replace(plan, finalizer_removals=[*plan.finalizer_removals, *removals])
 

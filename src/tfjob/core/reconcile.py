@@ -63,6 +63,8 @@ def _reconcile_unfinished(
         _run(builder, children, observed)
     else:
         suspension.suspend(builder, children, observed)
+    if builder.status.is_finished:
+        restart_replicas.record_restarts_in_place(builder, observed.all_instances())
     diagnose.update(builder, children, observed)
 
 

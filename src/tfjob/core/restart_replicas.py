@@ -66,6 +66,16 @@ def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState
         )
 
 
+def record_restarts_in_place(builder: PlanBuilder, instances: Sequence[ReplicaInstance]) -> None:
+    """Record container restarts that count towards the limit, in case their pod is deleted."""
+    if builder.job.policy.backoff_limit is None:
+        return
+    for replica in builder.job.replicas:
+        if _counts_in_place(builder, replica):
+            own = [each for each in instances if each.replica is replica]
+            _record_in_place(builder, replica, own)
+
+
 def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> AbstractSet[str]:
     """Mark the replicas that failed or were restarted in place as a consequence of another loss.
 
@@ -138,7 +148,7 @@ def restart_params(builder: PlanBuilder) -> dict[str, object]:
 def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
     for replica in builder.job.replicas:
         _record(builder, replica, actions)
-        _record_in_place(builder, replica, actions)
+    record_restarts_in_place(builder, [instance for instance, _ in actions])
     counted = builder.status.restarts - sum(
         action is ReplicaAction.RESTART for _, action in actions
     )
@@ -221,16 +231,14 @@ def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaSta
     return action in _RECORDED or (instance.is_disrupted and instance.is_terminating)
 
 
-def _record_in_place(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions) -> None:
-    """Record container restarts that count towards the limit, in case their pod is deleted."""
-    if builder.job.policy.backoff_limit is None or not _counts_in_place(builder, replica):
-        return
+def _record_in_place(
+    builder: PlanBuilder, replica: ReplicaType, instances: Sequence[ReplicaInstance]
+) -> None:
     stored = builder.status.of(replica.type)
     entries = [
         in_place_record(instance, instance.pod, stored=stored, now=builder.now)
-        for instance, _ in actions
-        if instance.replica is replica
-        and instance.pod is not None
+        for instance in instances
+        if instance.pod is not None
         and not instance.is_obsolete
         and instance.pod.restart_count > _recorded_in_place(instance.pod, stored, instance.index)
     ]

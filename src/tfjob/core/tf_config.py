@@ -9,10 +9,19 @@ from functools import cached_property
 
 import msgspec
 
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, ReplicaType, TFConfig
+from tfjob.k8s import field
 
 MAX_VALUE_BYTES = 128 * 1024 - len("TF_CONFIG=") - 1
 """Linux limits an environment string to 128 KiB, including name, `=` and the final NUL."""
+_TOO_LARGE = (
+    "TF_CONFIG lists every replica and would have {} bytes; Linux allows at most"
+    f" {MAX_VALUE_BYTES} in an environment variable"
+)
+_REMEDY = "use fewer replicas, or shorter names for the job and its namespace"
+_ALWAYS_FITS = 100
+"""With this many replicas, TF_CONFIG always fits, whatever their names."""
 _WORKER = "worker"
 _SERVER = "ps"
 
@@ -73,6 +82,24 @@ class ClusterSpec:
         elif replica.task == _SERVER:
             servers = _json(self._servers[: index + 1])
         return f'{{"worker":{workers},"ps":{servers}}}'
+
+
+def checked(job: Job, *, path: str) -> Job | InvalidJob:
+    """The job, or an InvalidJob if its TF_CONFIG is too large for an environment variable.
+
+    `path` is the field of its replicas.
+    """
+    size = 0 if job.total <= _ALWAYS_FITS else max_size(job)
+    if size <= MAX_VALUE_BYTES:
+        return job
+    return InvalidJob(
+        owner=job.owner,
+        messages=job.messages,
+        faults=[field.invalid(path, job.total, _TOO_LARGE.format(size), remedy=_REMEDY)],
+        status=job.status,
+        is_external=job.is_external,
+        is_deleting=job.is_deleting,
+    )
 
 
 def max_size(job: Job) -> int:

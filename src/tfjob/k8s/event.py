@@ -119,6 +119,11 @@ class InvolvedObject(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
+class EventSeries(msgspec.Struct, frozen=True, rename="camel"):
+    count: int | None = None
+    last_observed_time: str | None = None
+
+
 class ObjectEvent(msgspec.Struct, frozen=True, rename="camel"):
     metadata: ObjectMeta
     involved_object: InvolvedObject = InvolvedObject()
@@ -127,12 +132,33 @@ class ObjectEvent(msgspec.Struct, frozen=True, rename="camel"):
     message: str = ""
     count: int | None = None
     last_timestamp: str | None = None
+    event_time: str | None = None
+    series: EventSeries | None = None
 
     @property
-    def order(self) -> tuple[str, int]:
-        """Sorts by time; events of the same second sort in the order in which they were stored."""
-        version = self.metadata.resource_version
-        return self.last_timestamp or "", int(version) if version.isdecimal() else 0
+    def last_seen(self) -> datetime | None:
+        """When it last occurred. Writers of events.k8s.io, such as kube-scheduler, set only
+        `eventTime`, and `series` if it occurs again."""
+        times = (self._series.last_observed_time, self.last_timestamp, self.event_time)
+        return next((found for each in times if (found := time.parse(each))), None)
+
+    @property
+    def occurrences(self) -> int:
+        return self._series.count or self.count or 1
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorts by time; events of the same second sort in the order in which they were stored.
+
+        Fractions of a second do not count, because most writers leave them out.
+        """
+        seen, version = self.last_seen, self.metadata.resource_version
+        second = 0 if seen is None else int(seen.timestamp())
+        return second, int(version) if version.isdecimal() else 0
+
+    @property
+    def _series(self) -> EventSeries:
+        return self.series or EventSeries()
 
 
 class PodEvent(ObjectEvent, frozen=True, rename="camel"):

@@ -8,10 +8,14 @@ from typing import Any
 
 from tfjob.k8s import names, quantity
 from tfjob.k8s.field import Fault, duplicate, invalid, not_found, not_in, required
+from tfjob.k8s.quantity import Quantity
 
 Json = dict[str, Any]
 Faults = list[Fault]
 _PORTS = range(1, 65536)
+_OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+_ONE = 10**9
+"""One unit, in those of a quantity."""
 
 
 def pod_spec_faults(spec: Json, path: str) -> Faults:
@@ -132,13 +136,53 @@ def _mount_faults(mount: Json, path: str, *, volumes: set[str]) -> Faults:
 
 def _resource_faults(resources: Json, path: str) -> Faults:
     faults: Faults = []
-    limits = resources.get("limits") or {}
-    for name, text in (resources.get("requests") or {}).items():
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name, text in limits.items():
+        faults += _amount_faults(name, quantity.parse(text), f"{path}.limits[{name}]")
+    for name, text in requests.items():
         amount, limit = quantity.parse(text), quantity.parse(limits.get(name, ""))
-        if amount is not None and limit is not None and limit < amount:
-            detail = f"must be less than or equal to {name} limit of {limit.render()}"
-            faults.append(invalid(f"{path}.requests", amount.render(), detail))
+        faults += _amount_faults(name, amount, f"{path}.requests[{name}]")
+        if amount is not None:
+            faults += _request_faults(name, amount, limit, path)
     return faults
+
+
+def _amount_faults(name: str, amount: Quantity | None, path: str) -> Faults:
+    problems = [*names.label_key_problems(name)]
+    if "/" not in name and not _is_standard(name):
+        problems.append("must be a standard resource type or fully qualified")
+        problems.append("must be a standard resource for containers")
+    elif problems:
+        problems.append("doesn't follow extended resource name standard")
+    faults = [invalid(path, name, text) for text in problems]
+    if amount is not None and amount.nano < 0:
+        faults.append(invalid(path, amount.render(), "must be greater than or equal to 0"))
+    elif amount is not None and _is_extended(name) and amount.nano % _ONE:
+        faults.append(invalid(path, amount.render(), "must be an integer"))
+    return faults
+
+
+def _request_faults(name: str, amount: Quantity, limit: Quantity | None, path: str) -> Faults:
+    """Devices and huge pages are not overcommitted: their limit is the request."""
+    may_differ = name in _OVERCOMMITTED or "kubernetes.io/" in name
+    if limit is None:
+        detail = "Limit must be set for non overcommitable resources"
+        return [] if may_differ else [required(f"{path}.limits", detail)]
+    if may_differ and limit < amount:
+        detail = f"must be less than or equal to {name} limit of {limit.render()}"
+    elif not may_differ and limit != amount:
+        detail = f"must be equal to {name} limit of {limit.render()}"
+    else:
+        return []
+    return [invalid(f"{path}.requests", amount.render(), detail)]
+
+
+def _is_standard(name: str) -> bool:
+    return name in _OVERCOMMITTED or name.startswith("hugepages-")
+
+
+def _is_extended(name: str) -> bool:
+    return "/" in name and "kubernetes.io/" not in name
 
 
 def label_faults(meta: Json, path: str = "metadata") -> Faults:

@@ -9,12 +9,15 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Final
 
+RUN_PREFIX: Final = "tfjob-run-"
+"""The prefix of folders for one run; folders that users name are never removed."""
 KUBECONFIG: Final = "kubeconfig"
 """The file with which clients connect."""
 FORMAT: Final = 1
@@ -210,3 +213,28 @@ def write_file(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):  # the first error matters
             draft.unlink()
         raise
+
+
+def remove_stale(parent: Path) -> int:
+    """Remove folders of runs that were killed before they could clean up; returns how many.
+
+    A folder is removed only if it belongs to this user, a cluster has used it, and its lock is
+    free.
+    """
+    return sum(_remove_if_stale(each) for each in parent.glob(f"{RUN_PREFIX}*"))
+
+
+def _remove_if_stale(folder: Path) -> bool:
+    with contextlib.suppress(OSError):  # Another run removed it first, or it is not ours.
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            return False
+        if not (folder / "format").is_file():
+            return False
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+        finally:
+            os.close(handle)
+        return True
+    return False

@@ -323,12 +323,14 @@ def _add_switch(
 
 def duration(text: str) -> timedelta:
     """`90s`, `1h30m`, `500ms`, or a bare number of seconds."""
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return timedelta(seconds=float(text))
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    whole = f"{text}s" if re.fullmatch(r"\d+(\.\d+)?", text) else text
+    parts = _DURATION.findall(whole)
+    if not parts or "".join(number + unit for number, unit in parts) != whole:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; use 90s, 10m or 1h30m")
-    return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    try:
+        return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    except OverflowError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is too long; use 90s, 10m or 1h30m") from error
 
 
 def _boolean(text: str) -> bool:

@@ -11,6 +11,8 @@ import msgspec
 
 from tfjob.client.resource import Resource
 from tfjob.core.status import ConditionType
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.local.node.overcommit import of_annotations
 from tfjob.sdk import jobs
 from tfjob.sdk.blocked_job import blocked_reason, is_refusal, is_unschedulable
 from tfjob.sdk.connection import Cluster
@@ -22,6 +24,7 @@ Check = Callable[[ClusterJob], Awaitable[None]]
 """Called with every new state of a job that is waited for; may raise."""
 _SETTLED_AFTER: Final = 2.0
 """Seconds that the reason must stay the same: other pods may still appear."""
+_SIZE_REMEDY: Final = "lower the request, or pass fit=True to the first run() of the program"
 _NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 
 
@@ -30,6 +33,7 @@ class _NodeStatus(msgspec.Struct):
 
 
 class _Node(msgspec.Struct):
+    metadata: ObjectMeta
     status: _NodeStatus
 
 
@@ -38,9 +42,13 @@ class _NodeList(msgspec.Struct):
 
 
 async def allocatable_of(cluster: Cluster) -> dict[str, str] | None:
-    """The resources of the only node of a local cluster."""
+    """The resources of the only node of a local cluster; None if it ignores requests."""
     nodes = await cluster.api.get(_NODES.collection(), decode=_NodeList)
-    return nodes.items[0].status.allocatable if nodes.items else None
+    if not nodes.items:
+        return None
+    overcommit = of_annotations(nodes.items[0].metadata.annotations)
+    ignores_requests = overcommit is not None and overcommit.requests
+    return None if ignores_requests else nodes.items[0].status.allocatable
 
 
 class BlockedCheck:
@@ -48,7 +56,6 @@ class BlockedCheck:
         self._cluster = cluster
         self._reason = ""
         self._since = 0.0
-        self._is_large = False
 
     async def __call__(self, found: ClusterJob) -> None:
         reason = await self._blocked(found)
@@ -56,10 +63,9 @@ class BlockedCheck:
         if reason != self._reason:
             self._reason, self._since = reason, now
         if reason and now - self._since >= _SETTLED_AFTER:
-            fit = ", or pass fit=True to the first run() of the program" if self._is_large else ""
             raise TFJobError(
                 f"{found.title} cannot run here: {reason}",
-                remedy=f"delete the job, and run a changed one{fit}",
+                remedy="delete the job, and run a changed one",
             )
 
     async def _blocked(self, found: ClusterJob) -> str:
@@ -69,12 +75,13 @@ class BlockedCheck:
             return ""
         pods = await jobs.pods_of(self._cluster, found)
         refusals = [] if pods else await self._refusals(found)
-        self._is_large = any(is_unschedulable(pod) for pod in pods)
+        is_large = any(is_unschedulable(pod) for pod in pods)
         return blocked_reason(
             found,
             {jobs.replica_name(found, pod): pod for pod in pods},
             refusals=refusals,
-            allocatable=await allocatable_of(self._cluster) if self._is_large else None,
+            allocatable=await allocatable_of(self._cluster) if is_large else None,
+            size_remedy=_SIZE_REMEDY,
         )
 
     async def _refusals(self, found: ClusterJob) -> list[str]:

@@ -41,7 +41,7 @@ def blocked_reason(
     *,
     refusals: Sequence[str],
     allocatable: Amounts | None,
-    size_remedy: str = "lower the request to run the job here",
+    size_remedy: str,
 ) -> str:
     """Why no replica of the job can ever run; empty if one may.
 

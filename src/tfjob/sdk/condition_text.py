@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfjob.core.status import Condition, ConditionType
-from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.jobs import ClusterJob, is_empty
 
 _PREDICATES: Final[Mapping[str, str]] = {
     ConditionType.CREATED: "is created",
@@ -25,9 +25,14 @@ def condition_text(found: ClusterJob, condition: Condition) -> str:
 
 
 def state_of(found: ClusterJob) -> str:
-    """The state, followed by the phase if the API has one of another name."""
+    """The state, followed by the phase if the API has one of another name.
+
+    A job without replicas keeps its state, so that is told, too.
+    """
     phase = _status_text(found, "phase")
     state = found.state or phase
+    if state and is_empty(found):
+        return f"{state} (no replicas)"
     return f"{state} (phase {phase})" if phase and phase != state else state
 
 

@@ -1,7 +1,7 @@
-"""Reads YAML files into documents that keep the line number of each field.
+"""Reads YAML files into documents that keep the line number of each field, and writes objects.
 
 Values are parsed as Kubernetes tools parse them; duplicate keys are recorded. A file that cannot
-be read raises DocumentError with a message for the user.
+be read raises DocumentError with a message for the user. What is written, all parsers read alike.
 """
 
 import re
@@ -14,9 +14,10 @@ import msgspec
 import yaml
 
 from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES
+from tfjob.sdk import yaml_errors
 
 STDIN = "-"
-_IN_QUOTES, _AT_END = "while scanning a quoted scalar", "found unexpected end of stream"
+_STEP = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
 
 
 class DocumentError(Exception):
@@ -98,37 +99,14 @@ def parse(text: str, shown: str) -> list[Document]:
     try:
         return list(_documents(shown, text))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        if error.context == _IN_QUOTES and error.problem == _AT_END and error.context_mark:
-            raise DocumentError(_unclosed(shown, error.context_mark.line)) from error
-        place = f"{shown}:{mark.line + 1}" if mark else shown
-        why = _tab(text, mark.line if mark else None) or error.problem or error.context
+        line, why = yaml_errors.explained(error, text)
+        place = shown if line is None else f"{shown}:{line}"
         raise DocumentError(f"{place}: invalid YAML: {why}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise DocumentError(f"{shown}:{line}: invalid YAML: {error.reason}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError(f"{shown}: invalid YAML: {error}") from error
-
-
-def _unclosed(shown: str, line: int) -> str:
-    return (
-        f"{shown}:{line + 1}: invalid YAML: the quoted text that begins here has no closing quote;"
-        " remedy: add it at the end of the text"
-    )
-
-
-def _tab(text: str, line: int | None) -> str:
-    """The message if the line is indented with a tab; else empty."""
-    found = text.splitlines()[line : line + 1] if line is not None else []
-    indent = re.match(r"[ \t]*", found[0]) if found else None
-    if indent is None or "\t" not in indent[0]:
-        return ""
-    column = indent[0].index("\t") + 1
-    return (
-        f"the line is indented with a tab (column {column}), and YAML allows only spaces;"
-        " remedy: replace the tabs at the beginning of lines with spaces"
-    )
 
 
 def _text(file: str) -> str:
@@ -170,6 +148,28 @@ _Loader.add_implicit_resolver(
     ),
     list("-+.0123456789"),
 )
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes shared values in full instead of aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - overrides
+        return True
+
+
+# Quote strings that other YAML parsers read as numbers or booleans.
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0o[0-7_]+$"), list("-+0"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+
+
+def as_yaml(manifest: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(
+        manifest, Dumper=_Dumper, sort_keys=False, width=2**20, allow_unicode=True
+    )
+    return text
 
 
 def _check_bounds(shown: str, text: str) -> None:
@@ -261,7 +261,8 @@ def _repeated(node: Any, path: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _steps(path: str) -> list[str]:
-    return [step for step in path.replace("[", ".").replace("]", "").split(".") if step]
+    """The names and indexes of a path; a name in brackets may contain dots."""
+    return [quoted or plain for quoted, plain in _STEP.findall(path)]
 
 
 def _entry(node: Any, step: str) -> tuple[Any, Any] | None:

@@ -25,8 +25,8 @@ from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
 from tfjob.sdk.job_events import WARNING, JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.template_changes import changed_templates
 
-_MAX_NAMED: Final = 4
 _CREATE_FAILED: Final = "FailedCreate"
 KEYS: Final = (
     "cause",
@@ -48,6 +48,8 @@ class Explanation(msgspec.Struct, frozen=True):
     is_stored: bool = False
     activity: Sequence[ReplicaActivity] = ()
     """The recent activity of a running job's replicas."""
+    template: Sequence[str] = ()
+    """Which pods differ from the template of the job."""
 
     def as_json(self, found: ClusterJob) -> dict[str, Any]:
         shown: dict[str, Any] = dict.fromkeys(KEYS)
@@ -60,6 +62,7 @@ class Explanation(msgspec.Struct, frozen=True):
             "state": found.state,
             "sentence": self.sentence,
             "stored": self.is_stored,
+            "template": list(self.template),
             **shown,
         }
 
@@ -67,7 +70,8 @@ class Explanation(msgspec.Struct, frozen=True):
 async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, list[JobEvent]]:
     """The explanation of the job's current state, and the job's events."""
     events = await events_of(cluster, found)
-    pods = await jobs.pods_of(cluster, found)
+    manifests = await jobs.pod_manifests(cluster, found)
+    pods = jobs.read_pods(found, manifests)
     now = datetime.now(tz=UTC)
     explanation = explained(found, pods, events, now=now)
     if explanation.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
@@ -76,7 +80,8 @@ async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, lis
         if stall is not None:
             explanation = Explanation(stall.message, stall)
         explanation = msgspec.structs.replace(explanation, activity=rows)
-    return explanation, events
+    template = changed_templates(found, manifests)
+    return msgspec.structs.replace(explanation, template=template), events
 
 
 def explained(
@@ -88,10 +93,20 @@ def explained(
         diagnosis = _cause_in_events(found, pods, events, now=now) or diagnosis
     if diagnosis is None:
         diagnosis = _of_verdict(found)
-    text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
+    if _is_idle(found):
+        before = "" if diagnosis is None else f"; before that, {diagnosis.message}"
+        text, diagnosis = f"{_EMPTY}{before}", None
+    else:
+        text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
     if found.job.is_external and found.status.conditions:
         text = f"{text}; {_ELSEWHERE}"
     return Explanation(text, diagnosis, is_stored=stored is not None and diagnosis is stored)
+
+
+def _is_idle(found: ClusterJob) -> bool:
+    """Whether nothing runs because the job has no replicas; earlier causes do not matter then."""
+    is_suspended = found.status.is_true(ConditionType.SUSPENDED)
+    return jobs.is_empty(found) and bool(found.status.conditions) and not is_suspended
 
 
 _ELSEWHERE: Final = "another controller manages the job, and its pods may be in another cluster"
@@ -113,21 +128,12 @@ def sentence(found: ClusterJob, diagnosis: Diagnosis, *, pods: Sequence[Pod] = (
     return "; ".join(part for part in parts if part)
 
 
-def joined(replicas: Sequence[str]) -> str:
-    """`worker-0, worker-1 and 3 more`."""
-    shown = list(replicas[:_MAX_NAMED])
-    more = len(replicas) - len(shown)
-    if more:
-        return f"{', '.join(shown)} and {more} more"
-    return " and ".join([part for part in (", ".join(shown[:-1]), shown[-1]) if part])
-
-
 def _followers(incident: Incident) -> list[str]:
     found = []
     if count(incident.alike):
-        found.append(f"the same happened to {joined(names(incident.alike))}")
+        found.append(f"the same happened to {jobs.joined(names(incident.alike))}")
     if count(incident.consequences):
-        found.append(f"{joined(names(incident.consequences))} then lost it and ended")
+        found.append(f"{jobs.joined(names(incident.consequences))} then lost it and ended")
     return found
 
 
@@ -146,8 +152,6 @@ def _outcome(found: ClusterJob, diagnosis: Diagnosis, pods: Sequence[Pod]) -> st
         return "the job has failed"
     if diagnosis.cause in BLOCKING:
         return ""
-    if jobs.is_empty(found):
-        return _EMPTY
     state = "the job is restarting" if status.is_true(ConditionType.RESTARTING) else ""
     state = "the job runs again" if status.is_true(ConditionType.RUNNING) else state
     if not isinstance(found.job, Job) or found.job.policy.backoff_limit is None:
@@ -212,7 +216,7 @@ def _of_event(
         Diagnosis(
             cause=cause,
             message=f"{replica or 'the job'} {CATALOGUE[cause].text} ({event.message})",
-            since=time.parse(event.last_timestamp) or now,
+            since=event.last_seen or now,
             replica=replica,
             node="" if pod is None else pod.spec.node_name,
             reason=event.reason,
@@ -249,8 +253,6 @@ def _healthy(found: ClusterJob) -> str:
         return "the job has succeeded"
     if status.is_true(ConditionType.SUSPENDED):
         return "the job is suspended"
-    if jobs.is_empty(found):
-        return _EMPTY
     active = sum(each.active for each in status.replicas.values())
     total = found.job.total if isinstance(found.job, Job) else active
     if status.is_true(ConditionType.RUNNING):

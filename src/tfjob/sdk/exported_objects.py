@@ -22,7 +22,7 @@ _SET_BY_SERVERS: Final = frozenset(
         "clusterName",
     }
 )
-_OF_ANOTHER_CLUSTER: Final = frozenset({"ownerReferences", "finalizers"})
+_OF_ANOTHER_CLUSTER: Final = ("ownerReferences", "finalizers")
 """Owners that do not exist here, and finalizers that nobody here removes."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the object as it was last applied."""
@@ -43,6 +43,20 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
     if annotations:
         metadata["annotations"] = annotations
     return {**kept, "metadata": metadata}
+
+
+def left_out(manifest: Mapping[str, Any]) -> str:
+    """A sentence about ties that are not kept, which the user may have meant; empty if none."""
+    given = manifest.get("metadata")
+    metadata = given if isinstance(given, Mapping) else {}
+    ties = [f"metadata.{key}" for key in _OF_ANOTHER_CLUSTER if metadata.get(key)]
+    if not ties:
+        return ""
+    verb, they, belong = ("is", "it", "belongs") if len(ties) == 1 else ("are", "they", "belong")
+    return (
+        f"{manifest.get('kind')} {metadata.get('name')}: {' and '.join(ties)} {verb} left out,"
+        f" because {they} {belong} to the cluster that the object comes from"
+    )
 
 
 def for_new_cluster(manifest: Mapping[str, Any]) -> dict[str, Any]:

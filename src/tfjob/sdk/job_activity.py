@@ -21,8 +21,8 @@ from tfjob.k8s.pod import Phase, Pod
 from tfjob.k8s.quantity import Quantity
 from tfjob.sdk import jobs
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_logs import log_lines
 from tfjob.sdk.jobs import ClusterJob
-from tfjob.sdk.pod_logs import log_lines
 from tfjob.sdk.pod_usage import usage_by_pod
 
 _STALLED_AFTER: Final = timedelta(minutes=10)

@@ -4,8 +4,9 @@ This includes faults that an API server silently ignores: misplaced and misspelt
 duplicate keys.
 """
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,8 +19,10 @@ from tfjob.k8s import field, names
 from tfjob.k8s.field import Fault
 from tfjob.sdk.documents import Document
 from tfjob.sdk.list_form import with_map_form
-from tfjob.sdk.pod_templates import check_templates
-from tfjob.sdk.unknown_fields import unknown_fields
+from tfjob.sdk.pod_templates import check_templates, with_example
+from tfjob.sdk.unknown_fields import unknown_fields, without_consequences
+
+_CLOSE: Final = 0.75
 
 
 class CheckedDocument(msgspec.Struct):
@@ -84,10 +87,7 @@ def check(document: Document) -> CheckedDocument | None:
     if dialect is None:
         faults = _almost_a_job(value)
         return CheckedDocument(document, None, faults) if faults else None
-    repeated = [
-        Fault(path, field.FaultKind.DUPLICATE, detail="duplicate key", remedy="keep one of them")
-        for path, _ in document.repeated
-    ]
+    repeated = list(_repeated(document))
     own = dialect.validate(value)
     job = None if own else dialect.decode(value, Settings())
     pods = check_templates(document, job if isinstance(job, Job) else None)
@@ -98,8 +98,20 @@ def check(document: Document) -> CheckedDocument | None:
         *unknown_fields(value, dialect),
         *(fault for fault in pods.faults if fault.path not in known),
     ]
-    faults = [*repeated, *with_map_form(value, found)]
+    caused = map(with_example, without_consequences(found))
+    faults = [*repeated, *with_map_form(value, caused)]
     return CheckedDocument(document, dialect, faults, pods.unknown)
+
+
+def _repeated(document: Document) -> Iterator[Fault]:
+    paths = [path for path, _ in document.repeated]
+    if {"apiVersion", "kind"} <= set(paths):
+        remedy = "separate the objects by lines of `---`"
+        paths = ["apiVersion"]
+    else:
+        remedy = "keep one of them"
+    for path in paths:
+        yield Fault(path, field.FaultKind.DUPLICATE, detail="duplicate key", remedy=remedy)
 
 
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
@@ -123,27 +135,39 @@ def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
 
 def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
     """Faults of an object that is nearly a job: an unknown version or a misspelt kind."""
-    kinds = {dialect.kind for dialect in DIALECTS}
-    groups = {dialect.group for dialect in DIALECTS}
     version, kind = value.get("apiVersion"), value.get("kind")
     group = str(version).partition("/")[0]
-    alike = [each.kind for each in DIALECTS if _version(each) == version and _is_alike(each, kind)]
-    if alike:
-        return [field.unsupported("kind", kind, alike, remedy=f"write {alike[0]}")]
-    if kind is None and (version is None or group in groups):
-        remedy = f"add apiVersion and kind, for example {_version(DIALECTS[0])}, {DIALECTS[0].kind}"
-        return [field.required("kind", "must be specified", remedy=remedy)]
-    if str(kind) in kinds:
-        known = [_version(each) for each in DIALECTS if each.kind == kind]
-        return [field.unsupported("apiVersion", version, known, remedy=f"write {known[0]}")]
-    if group in groups and str(kind).lower() in {each.lower() for each in kinds}:
-        known = sorted({each.kind for each in DIALECTS if each.group == group})
-        return [field.unsupported("kind", kind, known, remedy=f"write {known[0]}")]
-    return []
+    own = [each for each in DIALECTS if each.group == group]
+    if kind is None and (version is None or own):
+        example = f"apiVersion and kind, for example {_version(DIALECTS[0])}, {DIALECTS[0].kind}"
+        return [_absent(value, "kind", example)]
+    close = _close_kind(kind, own)
+    if close and close != kind:
+        known = sorted({each.kind for each in own})
+        return [field.unsupported("kind", kind, known, remedy=f"did you mean {close}?")]
+    exact = [each for each in DIALECTS if each.kind == kind]
+    alike = exact or [each for each in DIALECTS if each.kind.lower() == str(kind).lower()]
+    if not alike:
+        return []
+    known = list(map(_version, alike))
+    if version is None:
+        return [_absent(value, "apiVersion", f"apiVersion: {known[0]}")]
+    remedy = f"write {known[0]}" if exact else f"write {known[0]}, and {alike[0].kind} as kind"
+    return [field.unsupported("apiVersion", version, known, remedy=remedy)]
 
 
-def _is_alike(dialect: Dialect, kind: object) -> bool:
-    return str(kind).lower() == dialect.kind.lower()
+def _absent(value: Mapping[str, Any], name: str, example: str) -> Fault:
+    """The fault of a missing field, which may be there in other letters."""
+    other = next((key for key in value if str(key).lower() == name.lower()), None)
+    remedy = f"add {example}" if other is None else f"write {name} instead of {other}"
+    return field.required(name, "must be specified", remedy=remedy)
+
+
+def _close_kind(kind: object, dialects: Sequence[Dialect]) -> str:
+    """The kind of a dialect that was probably meant; empty if none is similar."""
+    kinds = {each.kind.lower(): each.kind for each in dialects}
+    close = difflib.get_close_matches(str(kind).lower(), kinds, n=1, cutoff=_CLOSE)
+    return kinds[close[0]] if close else ""
 
 
 def _version(dialect: Dialect) -> str:

@@ -10,7 +10,6 @@ from tfjob.client.pager import Scope
 from tfjob.client.resource import EVENTS
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
-from tfjob.k8s import time
 from tfjob.k8s.event import ObjectEvent
 from tfjob.sdk import jobs
 from tfjob.sdk.connection import Cluster
@@ -51,8 +50,8 @@ def is_about(found: ClusterJob, event: JobEvent) -> bool:
     involved = event.involved_object
     if involved.uid == found.job.owner.uid:
         return True
-    since = time.render(found.created) if found.created else ""
-    is_recent = (event.last_timestamp or "") >= since
+    seen, since = event.last_seen, found.created
+    is_recent = since is None or (seen is not None and seen >= since)
     return involved.kind == "Pod" and is_recent and jobs.is_pod_name(found, involved.name)
 
 

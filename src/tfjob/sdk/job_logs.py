@@ -5,13 +5,15 @@ read exactly once.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 import msgspec
 
 from tfjob.client.errors import ApiError, BadRequest, NotFound
+from tfjob.client.http import Api
+from tfjob.client.resource import PODS
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
@@ -20,7 +22,6 @@ from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.jobs import ClusterJob
-from tfjob.sdk.pod_logs import log_lines
 
 _POLL_INTERVAL: Final = 0.5
 _LINGER: Final = 2.0
@@ -64,6 +65,7 @@ async def pods_with_logs(cluster: Cluster, found: ClusterJob, options: LogOption
     """The pods whose logs are requested; TFJobError if there is none."""
     pods = await _chosen_pods(cluster, found, options)
     if not pods:
+        _check_replica(found, options)
         wanted = options.replica or "any replica"
         raise TFJobError(
             f"{found.name}: no pod of {wanted} exists",
@@ -85,7 +87,8 @@ async def followed(
     cluster: Cluster, found: ClusterJob, options: LogOptions, *, check: Check = ignore
 ) -> AsyncGenerator[LogLine, None]:
     """The lines of all pods as they are written, until the job has finished."""
-    await _check_replica(cluster, found, options)
+    if options.replica and not await _chosen_pods(cluster, found, options):
+        _check_replica(found, options)  # its log would be waited for without an end
     queue: asyncio.Queue[LogLine | None] = asyncio.Queue(_MAX_WAITING)
     reading = asyncio.create_task(_Readers(cluster, options, queue).run(found, check))
     try:
@@ -172,20 +175,18 @@ class _Readers:
                     pending[pod.metadata.uid].cancel()
 
 
-async def _check_replica(cluster: Cluster, found: ClusterJob, options: LogOptions) -> None:
-    """Raise if the job has no such replica, instead of waiting for its log for ever."""
+def _check_replica(found: ClusterJob, options: LogOptions) -> None:
+    """Raise if the job has no such replica; call it only if there is no pod of it."""
     if options.replica is None or isinstance(found.job, InvalidJob):
         return
     counts = {each.label.lower(): each.count for each in found.job.replicas}
     kind, _, index = options.replica.rpartition("-")
     if index.isdecimal() and int(index) < counts.get(kind, 0):
         return
-    if not await _chosen_pods(cluster, found, options):
-        known = ", ".join(f"{n} x {kind}" for kind, n in counts.items() if n)
-        raise TFJobError(
-            f"{found.title} has no replica {options.replica!r}",
-            remedy=f"it has {known or 'none'}; the first of a type is number 0",
-        )
+    raise TFJobError(
+        f"{found.title} has no replica {options.replica!r}",
+        remedy=f"it has {jobs.replica_range(found) or 'none'}",
+    )
 
 
 def _waits(status: ContainerStatus) -> bool:
@@ -210,3 +211,31 @@ async def _lines(
         yield LogLine(replica, f"(no log: {error.message})", is_note=True)
     except ApiError as error:
         yield LogLine(replica, f"(log ended: {error.message})", is_note=True)
+
+
+async def log_lines(
+    api: Api,
+    pod: Pod,
+    params: Mapping[str, str],
+    *,
+    on_progress: Callable[[str], None] | None = None,
+) -> AsyncIterator[str]:
+    """Yield the requested lines of one pod; raises ApiError if there is no log.
+
+    Empty lines are included, and so is a last line without a line break. Bytes that are not UTF-8
+    are replaced.
+
+    `on_progress` gets the newest text of an unfinished line that is overwritten with carriage
+    returns, as progress bars do.
+    """
+    path = PODS.item(pod.metadata.name, pod.metadata.namespace, subresource="log")
+    rest = b""
+    async with api.stream(path, params=params) as chunks:
+        async for chunk in chunks:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
+            if on_progress is not None and b"\r" in rest:
+                on_progress(rest.decode(errors="replace"))
+    if rest:
+        yield rest.decode(errors="replace")

@@ -3,9 +3,11 @@
 `tfjob get -o name` prints names with a prefix, such as `tfjobs.kubeflow.org/mnist`.
 """
 
+import difflib
+
 import msgspec
 
-from tfjob.client.errors import Forbidden, NotFound
+from tfjob.client.errors import ApiError, Forbidden, NotFound
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s.nesting import UNREADABLE, plain
@@ -40,12 +42,23 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Clus
     if not found and refusals:
         raise refusals[0]
     if not found:
-        place = f"namespace {cluster.one_namespace!r}"
-        raise TFJobError(f"no job {name!r} in {place}", remedy="`tfjob get -A` lists all jobs")
+        raise await _not_found(cluster, name, prefix or api)
     if len(found) > 1:
         shown = " or ".join(full_name(each) for each in found)
         raise TFJobError(f"{name!r} is ambiguous: use {shown}, or choose with --api")
     return found[0]
+
+
+async def _not_found(cluster: Cluster, name: str, api: str | None) -> TFJobError:
+    """The error, with the job of the namespace whose name is most similar."""
+    inside = Cluster(api=cluster.api, namespace=cluster.one_namespace)
+    try:
+        known = [each.name for each in (await find_all(inside, api=api)).found]
+    except (ApiError, TFJobError):
+        known = []
+    close = difflib.get_close_matches(name, known, n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else "`tfjob get -A` lists all jobs"
+    return TFJobError(f"no job {name!r} in namespace {inside.namespace!r}", remedy=remedy)
 
 
 async def find_all(cluster: Cluster, *, api: str | None = None, labels: str = "") -> Listing:

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfjob.sdk import documents
-from tfjob.sdk.documents import DocumentError
+from tfjob.sdk.documents import DocumentError, as_yaml
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.exported_objects import for_new_cluster
 from tfjob.sdk.job_documents import check_all, fault_report
 from tfjob.sdk.submission import is_job
-from tfjob.sdk.yaml_text import as_yaml
 
 Objects = list[dict[str, Any]]
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.status import ConditionType
+from tfjob.sdk import jobs
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.explanation import Explanation
 from tfjob.sdk.jobs import ClusterJob
@@ -43,7 +44,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             is_finished=status.is_finished,
             has_succeeded=status.is_true(ConditionType.SUCCEEDED),
             replicas=_replicas(found),
-            restarts=status.restarts,
+            restarts=jobs.restarts(found),
             started=status.start_time,
             finished=status.completion_time,
         )

@@ -1,9 +1,9 @@
 """The jobs of a cluster in all APIs, decoded, and their pods."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
@@ -21,10 +21,18 @@ from tfjob.sdk.connection import Cluster
 
 _GPU: Final = "nvidia.com/gpu"
 _DEFAULT_GRACE: Final = 30
+_MAX_NAMED: Final = 4
 
 
 class _Pods(msgspec.Struct):
     items: list[Pod] | None = None
+
+
+class _PodManifests(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+
+
+_List = TypeVar("_List", _Pods, _PodManifests)
 
 
 class ClusterJob(msgspec.Struct):
@@ -83,16 +91,27 @@ def stored_dialects() -> list[Dialect]:
 
 async def pods_of(cluster: Cluster, found: ClusterJob) -> list[Pod]:
     """The job's pods, sorted by replica type and index."""
+    return in_order(found, (await _list(cluster, found, _Pods)).items or ())
+
+
+async def pod_manifests(cluster: Cluster, found: ClusterJob) -> list[dict[str, Any]]:
+    """The pods with the job's label, with all their fields."""
+    return (await _list(cluster, found, _PodManifests)).items or []
+
+
+def read_pods(found: ClusterJob, manifests: Sequence[Mapping[str, Any]]) -> list[Pod]:
+    """The job's pods among these, sorted by replica type and index."""
+    return in_order(found, msgspec.convert(manifests, list[Pod]))
+
+
+async def _list(cluster: Cluster, found: ClusterJob, decode: type[_List]) -> _List:
     if isinstance(found.job, InvalidJob):
-        return []
-    params = {"labelSelector": pods_selector(found)}
+        return decode()
+    path, params = PODS.collection(found.namespace), {"labelSelector": pods_selector(found)}
     try:
-        answer = await cluster.api.get(
-            PODS.collection(found.namespace), decode=_Pods, params=params
-        )
+        return await cluster.api.get(path, decode=decode, params=params)
     except Forbidden:
-        return []
-    return in_order(found, answer.items or ())
+        return decode()
 
 
 def pods_selector(found: ClusterJob) -> str:
@@ -157,6 +176,32 @@ def replica_name(found: ClusterJob, pod: Pod) -> str:
         return pod.metadata.name
     labels, keys = pod.metadata.labels, found.job.labels
     return f"{labels.get(keys.type, '?').lower()}-{labels.get(keys.index, '?')}"
+
+
+def joined(replicas: Sequence[str]) -> str:
+    """`worker-0, worker-1 and 3 more`."""
+    shown = list(replicas[:_MAX_NAMED])
+    more = len(replicas) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join([part for part in (", ".join(shown[:-1]), shown[-1]) if part])
+
+
+def replica_range(found: ClusterJob) -> str:
+    """`ps-0, worker-0 to worker-3`: all replicas that the job has; empty if it has none."""
+    if isinstance(found.job, InvalidJob):
+        return ""
+    counts = {each.label.lower(): each.count for each in found.job.replicas if each.count}
+    return ", ".join(
+        f"{kind}-0" if count == 1 else f"{kind}-0 to {kind}-{count - 1}"
+        for kind, count in counts.items()
+    )
+
+
+def restarts(found: ClusterJob) -> int:
+    """The counted restarts, of replicas and of containers in their pods."""
+    records = (each for replica in found.status.replicas.values() for each in replica.records)
+    return found.status.restarts + sum(each.in_place - each.excused for each in records)
 
 
 def memory_limit(found: ClusterJob, replica: str) -> str:

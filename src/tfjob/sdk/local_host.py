@@ -14,22 +14,21 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.local import stale_clusters
+from tfjob.local import data_folder
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.restart_policy import Backoff
-from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.jobs import stored_dialects
 from tfjob.sdk.local_process import FIT, SHARE_GPUS
-from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+from tfjob.sdk.local_startup import STARTUP_ERRORS, logging_to, startup_error_text
 
 RESTART_BACKOFF: Final = Backoff(base=1.0)
 """Shorter than a kubelet's, because a person waits for the first restart."""
 
 
 def main(options: Collection[str]) -> int:
-    stale_clusters.remove(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX) as folder:
+    data_folder.remove_stale(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=data_folder.RUN_PREFIX) as folder:
         try:
             asyncio.run(_serve(Path(folder), options))
         except STARTUP_ERRORS as error:

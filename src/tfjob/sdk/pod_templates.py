@@ -21,6 +21,15 @@ from tfjob.k8s.typed_decode import TypedTemplate, WrongTypeError, typed_template
 from tfjob.sdk.documents import Document
 
 _CLOSE: Final = 0.75
+_VARIABLES: Final = re.compile(r"\.env(\[\d+\])?$")
+_VARIABLE_FORM: Final = 'write each variable as `- name: A` with `value: "1"` below the name'
+_ALIASES: Final[Mapping[str, str]] = {
+    "cmd": "command",
+    "environment": "env",
+    "limits": "resources.limits",
+    "requests": "resources.requests",
+}
+"""What people call a field, or leave out around it, in lower case."""
 _SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?\s*", re.IGNORECASE)
 
 
@@ -58,6 +67,13 @@ def check_templates(document: Document, job: Job | None) -> TemplateReport:
         for replica, path in _matched(document, job, places):
             faults += _rule_faults(replica, path)
     return TemplateReport(faults, unknown)
+
+
+def with_example(fault: Fault) -> Fault:
+    """The fault; a list of variables in another form gets an example as its remedy."""
+    if fault.kind is not FaultKind.INVALID or _VARIABLES.search(fault.path) is None:
+        return fault
+    return msgspec.structs.replace(fault, remedy=_VARIABLE_FORM)
 
 
 def entry_of(document: Document, role: str) -> str | None:
@@ -123,6 +139,8 @@ def _expected(wanted: str, value: object) -> tuple[str, str]:
     if wanted == "string" and isinstance(value, bool | int | float):
         shown = str(value).lower() if isinstance(value, bool) else value
         return "a string", f'put it in quotes: "{shown}"'
+    if wanted == "string" and isinstance(value, Mapping):
+        return "a string", "put it in quotes, because it contains a colon and a space"
     if wanted == "resource.Quantity":
         return "an amount such as 500m, 2 or 4Gi", _size_remedy(value)
     kind = "[]" if wanted.startswith("[]") else wanted
@@ -181,7 +199,7 @@ def _misspelt(document: Document, typed: TypedTemplate, path: str) -> Iterator[F
         guess = _guess(unknown, path)
         if not guess:
             continue
-        is_there = guess in document.at(unknown.rpartition(".")[0])
+        is_there = document.has(f"{unknown.rpartition('.')[0]}.{guess}")
         remedy = f"remove it: {guess} is already set" if is_there else f"did you mean {guess}?"
         detail = f"unknown pod field, similar to {guess}"
         yield Fault(unknown, FaultKind.INVALID, detail=detail, remedy=remedy)
@@ -191,6 +209,9 @@ def _guess(path: str, root: str) -> str:
     """The known field of the same object with the most similar name; empty if there is none."""
     parent, _, name = path.rpartition(".")
     known = {each.lower(): each for each in fields_at("PodTemplateSpec", parent.removeprefix(root))}
+    alias = _ALIASES.get(name.lower(), "")
+    if alias.partition(".")[0].lower() in known:
+        return alias
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
     return known[close[0]] if close else ""
 
@@ -207,8 +228,11 @@ def _rule_faults(replica: ReplicaType, path: str) -> Iterator[Fault]:
         *pod_spec_faults(spec, f"{path}.spec"),
         *label_faults(typed.get("metadata") or {}, f"{path}.metadata"),
     ]
+    seen: set[tuple[str, object]] = set()
     for each in found:
-        yield _with_remedy(each, volumes)
+        if (each.path, str(each.value)) not in seen:  # one fault for one mistake
+            yield _with_remedy(each, volumes)
+        seen.add((each.path, str(each.value)))
 
 
 def _with_remedy(found: Fault, volumes: Sequence[str]) -> Fault:
@@ -221,8 +245,16 @@ def _with_remedy(found: Fault, volumes: Sequence[str]) -> Fault:
         FaultKind.UNSUPPORTED: "use one of the supported values, or leave the field out",
     }
     detail = found.detail or ("must be set" if found.kind is FaultKind.REQUIRED else "")
-    remedy = remedies.get(found.kind, "change the value, or remove the field")
+    by_detail = (remedy for part, remedy in _REMEDIES.items() if part in detail)
+    remedy = next(by_detail, remedies.get(found.kind, "change the value, or remove the field"))
     return msgspec.structs.replace(found, detail=detail, remedy=remedy)
+
+
+_REMEDIES: Final[Mapping[str, str]] = {
+    "standard resource": "use the full name of the resource, such as nvidia.com/gpu for GPUs",
+    "non overcommitable": "add the amount to limits, too, or to limits only",
+}
+"""By a part of the detail."""
 
 
 def _without_volume(found: Fault, volumes: Sequence[str]) -> Fault:

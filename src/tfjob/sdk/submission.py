@@ -65,9 +65,7 @@ async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
             await _post(cluster, each, dry_run=True)
         except AlreadyExists:
             if is_job(each):
-                faults.append(
-                    f"{title(each)} exists; `{_delete_command(cluster, each)}` removes it"
-                )
+                faults.append(f"{title(each)} exists; `{delete_command(cluster, each)}` removes it")
         except NotFound as error:
             faults.append(f"{title(each)}: {_not_found(each, error)}")
         except ApiError as error:
@@ -139,7 +137,8 @@ def title(manifest: Manifest) -> str:
     return f"{manifest.get('kind')} {place}{name}"
 
 
-def _delete_command(cluster: Cluster, manifest: Manifest) -> str:
+def delete_command(cluster: Cluster, manifest: Manifest) -> str:
+    """`tfjob delete mnist -n team`: the command that deletes a placed job."""
     metadata = manifest["metadata"]
     name, place = metadata.get("name"), metadata["namespace"]
     option = "" if place == cluster.one_namespace == "default" else f" -n {place}"

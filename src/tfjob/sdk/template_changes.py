@@ -11,16 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import Forbidden
-from tfjob.client.resource import PODS
 from tfjob.core.child_manifests import TF_CONFIG, ManifestBuilder
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.core.observe import replica_key
 from tfjob.k8s import quantity
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import jobs
-from tfjob.sdk.connection import Cluster
-from tfjob.sdk.explanation import joined
 from tfjob.sdk.jobs import ClusterJob
 
 _FIELDS: Final = ("image", "command", "args", "workingDir")
@@ -29,47 +25,58 @@ _KINDS: Final = ("initContainers", "containers")
 Json = Mapping[str, Any]
 
 
-async def changed_templates(cluster: Cluster, found: ClusterJob) -> list[str]:
-    """One sentence for each replica type with pods that differ from its template."""
-    job = found.job
+class _Changed(msgspec.Struct, frozen=True):
+    """The replicas of a type whose pods differ from its template, and what differs."""
+
+    type: str
+    replicas: Sequence[str]
+    parts: Sequence[str]
+
+
+def has_changed(found: ClusterJob) -> bool:
+    """Whether the job was changed after its creation and may still have older pods."""
     first = found.manifest.get("metadata", {}).get("generation") == 1
-    if first or not isinstance(job, Job) or job.is_external or found.status.is_finished:
-        return []
-    try:
-        answer = await cluster.api.get(
-            PODS.collection(found.namespace),
-            decode=dict[str, Any],
-            params={"labelSelector": jobs.pods_selector(found)},
-        )
-    except Forbidden:
-        return []
-    return list(_sentences(found, job, answer.get("items") or ()))
+    has_pods = isinstance(found.job, Job) and not found.status.is_finished
+    return has_pods and not first and not found.job.is_external
 
 
-def _sentences(found: ClusterJob, job: Job, manifests: Sequence[Json]) -> Iterator[str]:
+def outdated_replicas(found: ClusterJob, manifests: Sequence[Json]) -> list[str]:
+    """The replicas whose pods differ from their template."""
+    return [replica for each in _changes(found, manifests) for replica in each.replicas]
+
+
+def changed_templates(found: ClusterJob, manifests: Sequence[Json]) -> list[str]:
+    """One sentence for each replica type with pods that differ from its template."""
+    return [_sentence(found, each) for each in _changes(found, manifests)]
+
+
+def _sentence(found: ClusterJob, changed: _Changed) -> str:
+    is_one = len(changed.replicas) == 1
+    return (
+        f"{jobs.joined(changed.replicas)} {'differs' if is_one else 'differ'} from the template of"
+        f" {changed.type} ({', '.join(changed.parts)}): the template was changed, or the"
+        f" {'pod was' if is_one else 'pods were'} altered when created; after a change,"
+        f" `tfjob restart {found.name}` applies it to all pods"
+    )
+
+
+def _changes(found: ClusterJob, manifests: Sequence[Json]) -> Iterator[_Changed]:
+    job = found.job
+    if not isinstance(job, Job) or not has_changed(found):
+        return
     whole = {each["metadata"]["uid"]: each for each in manifests}
-    pods = jobs.in_order(found, msgspec.convert(manifests, list[Pod]))
+    pods = jobs.read_pods(found, manifests)
     builder = ManifestBuilder(job)
     for replica in job.replicas:
         parts: dict[str, None] = {}
         older = []
         for index, pod in _living(job, replica, pods):
-            wanted = builder.pod(replica, index)["spec"]
-            differences = list(
-                _differences(
-                    wanted, whole[pod.metadata.uid]["spec"], is_generated=bool(replica.commands)
-                )
-            )
-            parts |= dict.fromkeys(differences)
-            older += [jobs.replica_name(found, pod)] if differences else []
+            wanted, actual = builder.pod(replica, index)["spec"], whole[pod.metadata.uid]["spec"]
+            found_parts = list(_differences(wanted, actual, is_generated=bool(replica.commands)))
+            parts |= dict.fromkeys(found_parts)
+            older += [jobs.replica_name(found, pod)] if found_parts else []
         if older:
-            is_one = len(older) == 1
-            yield (
-                f"{joined(older)} {'differs' if is_one else 'differ'} from the template of"
-                f" {replica.type} ({', '.join(parts)}): the template was changed, or the"
-                f" {'pod was' if is_one else 'pods were'} altered when created; after a change,"
-                f" `tfjob restart {found.name}` applies it to all pods"
-            )
+            yield _Changed(replica.type, older, list(parts))
 
 
 def _living(job: Job, replica: ReplicaType, pods: Sequence[Pod]) -> Iterator[tuple[int, Pod]]:

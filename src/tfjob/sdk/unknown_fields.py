@@ -4,12 +4,14 @@ An API server prunes such fields silently, so a misspelt setting has no effect.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfjob.dialects.base import Dialect, Manifest
 from tfjob.k8s.field import Fault, FaultKind
 
+_MEANT = "did you mean "
 _PRESERVE_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _METADATA = (
     "name generateName namespace labels annotations finalizers ownerReferences uid selfLink"
@@ -48,6 +50,26 @@ def unknown_fields(manifest: Manifest, dialect: Dialect) -> list[Fault]:
         )
         for parent, key in _unknown(manifest, schema, "")
     ]
+
+
+def without_consequences(faults: Sequence[Fault]) -> list[Fault]:
+    """The faults without those of a field that is missing only because of another one.
+
+    The field itself or one around it has a wrong type, or is there under a name that is unknown.
+    """
+    causes = [each.path for each in faults if each.kind is FaultKind.INVALID]
+    causes += [each.remedy[len(_MEANT) : -1] for each in faults if each.remedy.startswith(_MEANT)]
+    return [
+        each
+        for each in faults
+        if each.kind is not FaultKind.REQUIRED or not any(_is_at(each.path, e) for e in causes)
+    ]
+
+
+def _is_at(path: str, pattern: str) -> bool:
+    """Whether a path is that of a pattern, or below it."""
+    known = re.escape(pattern).replace(re.escape("[…]"), r"\[[^]]*\]")
+    return re.match(rf"{known}(?![^.\[])", path) is not None
 
 
 def _spec_schema(dialect: Dialect) -> Mapping[str, Any]:
@@ -90,12 +112,15 @@ def _places(schema: Mapping[str, Any], path: str) -> Iterator[_Place]:
 def _guess(key: str, parent: str, places: list[_Place]) -> str:
     """A similar field of the same object, else one of another object; empty if there is none."""
     neighbours = {each.name: each.path for each in places if _is_same(each.parent, parent)}
-    # Inner fields override outer ones: older versions had some fields further out.
-    anywhere = {each.name: each.path for each in places}
+    # Inner fields override outer ones, because older versions had some fields further out. A field
+    # of the job is rather meant for the job, and one of a replica for the replica.
+    is_inside = "[" in parent
+    ranked = sorted(places, key=lambda each: ("[…]" in each.path) == is_inside)
+    anywhere = {each.name: each.path for each in ranked}
     for known in (neighbours, anywhere):
         close = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
         if close:
-            return f"did you mean {known[close[0]]}?"
+            return f"{_MEANT}{known[close[0]]}?"
     return ""
 
 

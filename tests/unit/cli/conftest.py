@@ -1,12 +1,13 @@
-"""Commands in the test's process, and a job to follow there."""
+"""Runs commands in the test's process, an API server for them, and a job to follow there."""
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
 from tfjob.cli.main import main
@@ -38,7 +39,14 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     return run
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    """An API server for all tests of a module, which may override it to put jobs into it."""
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as found:
+        yield found
+
+
 @pytest.fixture
-async def play(cluster: Cluster) -> Play:
+async def play(bare_cluster: Cluster) -> Play:
     """A job of two workers."""
-    return await Play.of(cluster, tfjob("W2"))
+    return await Play.of(bare_cluster, tfjob("W2"))

@@ -25,6 +25,7 @@ class Notes:
         self.messages: list[str] = []
         self.logs: list[str] = []
         self.rows: list[str] = []
+        self.state = ""
         self.restarts: dict[str, int] = {}
         self.failures: list[tuple[str, str, list[str]]] = []
         self.verdicts: list[tuple[str, bool]] = []
@@ -43,7 +44,8 @@ class Notes:
         self.logs.append(f"{replica} {text}")
         self._changed.set()
 
-    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:  # noqa: ARG002 - protocol
+    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:
+        self.state = state
         self.rows = [f"{each.replica} {each.phase} {each.why}".strip() for each in rows]
         self.restarts = {each.replica: each.restarts for each in rows}
         self._changed.set()

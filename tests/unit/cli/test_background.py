@@ -56,15 +56,16 @@ def test_a_job_runs_in_the_background_and_can_be_followed(
 def test_an_unfinished_job_of_the_same_name_is_not_replaced(
     data: str, file: Path, command: Command
 ) -> None:
-    file.write_text(_JOB.replace("cat here.txt", "until [ -e stop ]; do sleep 0.1; done"))
+    text = _JOB.replace("{name: hello}", "{name: hello, namespace: team}")
+    file.write_text(text.replace("cat here.txt", "until [ -e stop ]; do sleep 0.1; done"))
     assert command("run", str(file), "--detach", "--data", data).code == 0
     again = command("run", str(file), "--detach", "--data", data)
     (file.parent / "stop").touch()
     assert (again.code, again.out) == (2, "")
     assert "hello is on the local cluster already, and has not finished" in again.err
     kubeconfig = f"{data}/kubeconfig"
-    assert f"follow it with `tfjob attach hello --kubeconfig '{kubeconfig}'`" in again.err
-    assert command("attach", "hello", "--kubeconfig", kubeconfig).code == 0
+    assert f"follow it with `tfjob attach hello --kubeconfig '{kubeconfig}' -n team`" in again.err
+    assert command("attach", "hello", "--kubeconfig", kubeconfig, "-n", "team").code == 0
     assert command("run", str(file), "--detach", "--data", data).code == 0
 
 

@@ -200,6 +200,102 @@ CORPUS = {
         f" for example {'a' * 54}",
         ("hello", "a" * 80),
     ),
+    "alias of a field": Bad(
+        "cmd: [a]",
+        14,
+        f"{CONTAINER}.cmd: Invalid value: unknown pod field, similar to command",
+        "did you mean command?",
+    ),
+    "limits without resources": Bad(
+        "limits: {cpu: 1}",
+        14,
+        f"{CONTAINER}.limits: Invalid value: unknown pod field, similar to resources.limits",
+        "did you mean resources.limits?",
+    ),
+    "colon in a command": Bad(
+        "command: [sh, -c, echo a: b]",
+        14,
+        f"{CONTAINER}.command[2]: Invalid value: ",
+        "put it in quotes, because it contains a colon and a space",
+    ),
+    "map of variables": Bad(
+        "env: {A: b}",
+        14,
+        f"{CONTAINER}.env: Invalid value: ",
+        'write each variable as `- name: A` with `value: "1"` below the name',
+    ),
+    "variable as a text": Bad(
+        "env:\n- A=b",
+        15,
+        f"{CONTAINER}.env[0]: Invalid value: ",
+        'write each variable as `- name: A` with `value: "1"` below the name',
+    ),
+    "negative amount": Bad(
+        "resources: {limits: {memory: -2Gi}}",
+        14,
+        f'{CONTAINER}.resources.limits[memory]: Invalid value: "-2Gi": must be greater than or',
+        "change the value, or remove the field",
+    ),
+    "half a device": Bad(
+        "resources:\n  limits:\n    nvidia.com/gpu: 0.5",
+        16,
+        f'{CONTAINER}.resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer',
+        "change the value, or remove the field",
+    ),
+    "short name of a device": Bad(
+        "resources: {limits: {gpu: 1}}",
+        14,
+        f'{CONTAINER}.resources.limits[gpu]: Invalid value: "gpu": must be a standard resource',
+        "use the full name of the resource, such as nvidia.com/gpu for GPUs",
+    ),
+    "request of a device without a limit": Bad(
+        "resources: {requests: {nvidia.com/gpu: 1}}",
+        14,
+        f"{CONTAINER}.resources.limits: Required value: Limit must be set for non overcommitable",
+        "add the amount to limits, too, or to limits only",
+    ),
+    "containers as an object": Bad(
+        "",
+        11,
+        "spec.tfReplicaSpecs[Worker].template.spec.containers: Invalid value: ",
+        "write it as lines that begin with `- `, or remove the field",
+        ("          - name", "            name"),
+    ),
+    "number as image": Bad(
+        "",
+        13,
+        f"{CONTAINER}.image: Invalid value: 2.19: ",
+        "write it as text, in quotes where it looks like something else",
+        ("image: img", "image: 2.19"),
+    ),
+    "misspelt field around the others": Bad(
+        "",
+        6,
+        "spec.tfReplicaSpec: Invalid value: unknown field",
+        "did you mean spec.tfReplicaSpecs?",
+        ("tfReplicaSpecs", "tfReplicaSpec"),
+    ),
+    "spec beside its template": Bad(
+        "",
+        10,
+        "spec.tfReplicaSpecs[Worker].spec: Invalid value: unknown field",
+        "did you mean spec.tfReplicaSpecs[…].template.spec?",
+        ("        spec:", "      spec:"),
+    ),
+    "name outside of metadata": Bad(
+        "",
+        3,
+        "name: Invalid value: unknown field",
+        "did you mean metadata.name?",
+        ("metadata:\n  name", "name"),
+    ),
+    "two objects without a separator": Bad(
+        "",
+        14,
+        "apiVersion: Duplicate value: duplicate key",
+        "separate the objects by lines of `---`",
+        (HEAD, HEAD * 2),
+    ),
     "tab": Bad(
         "\tcommand: [a]",
         14,
@@ -249,6 +345,16 @@ def test_job_without_replicas_is_warned_about_and_not_run(tmp_path: Path, comman
     assert (ran.code, ran.out) == (2, "")
     assert "spec: Required value: every replica type has 0 replicas" in ran.err
     assert "remedy: set replicas of one type to 1 or more\n" in ran.err
+
+
+def test_variable_without_a_value_is_warned_about(tmp_path: Path, command: Command) -> None:
+    lines = ("env:", "- name: A", '- {name: B, value: ""}')
+    file = written(tmp_path, HEAD + "".join(f"{' ' * 12}{each}\n" for each in lines))
+    done = command("validate", file)
+    assert done.code == 0
+    place = f"{file}:15: warning: Worker: template.spec.containers[0].env[0]"
+    assert f"{place} has no value, so A is empty; add value or valueFrom" in done.out
+    assert done.out.count("warning") == 1
 
 
 def test_field_of_a_newer_kubernetes_is_a_warning_and_cannot_be_run_here(

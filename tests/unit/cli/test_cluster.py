@@ -19,6 +19,8 @@ from tfjob.sdk.kept_runs import runs_folder
 from tfjob.sdk.run_folder import RunFolder
 
 SINCE = "2026-11-17T00:00:00Z"
+QUOTED = "try `tfjob delete j`"
+"""What a program or another component says."""
 Work = Callable[[Cluster], Awaitable[int]]
 
 
@@ -190,6 +192,7 @@ def test_commands_suggested_for_a_run_include_its_kubeconfig(
         jobs = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
         up.endpoint.request("POST", jobs, tfjob("W1", name="j"))
         why = {"cause": "Suspended", "message": "the job is suspended", "since": SINCE}
+        why["lastLines"] = QUOTED
         condition = {"type": "Suspended", "status": "True", "lastTransitionTime": SINCE}
         status = {"conditions": [condition], "diagnosis": why}
         up.endpoint.request("PATCH", f"{jobs}/j/status", {"status": status})
@@ -203,6 +206,18 @@ def test_commands_suggested_for_a_run_include_its_kubeconfig(
         )
         assert f"`tfjob resume --kubeconfig {up.kubeconfig}`" in command("explain", "j").out
         assert f"`tfjob get -A --kubeconfig {up.kubeconfig}`" in command("wait", "x").err
+        uid = up.endpoint.request("GET", f"{jobs}/j")["metadata"]["uid"]
+        event = {
+            "metadata": {"name": "j.1"},
+            "involvedObject": {"kind": "TFJob", "name": "j", "namespace": "default", "uid": uid},
+            "type": "Warning",
+            "reason": "Odd",
+            "message": QUOTED,
+            "lastTimestamp": SINCE,
+        }
+        up.endpoint.request("POST", "/api/v1/namespaces/default/events", event)
+        for verb, times in {"explain": 2, "describe": 1, "events": 1}.items():
+            assert command(verb, "j").out.count(QUOTED) == times
         assert "`tfjob resume`" in command("explain", "j", *up.flags).out
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.job_files import written
-from tests.support.other_jobs import old_job
+from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import container, tfjob
 from tests.unit.cli.conftest import Command, Done
 
@@ -81,6 +81,15 @@ def test_losses_name_the_target_api(tmp_path: Path, command: Command, target: st
     assert [each for each in KINDS if each != target and f"{each} " in err] == []
 
 
+def there_and_back(folder: Path, command: Command, board: dict[str, Any]) -> tuple[Done, Done]:
+    """A job with a TensorBoard in the oldest API, and from there in its own again."""
+    file = written(folder, training_job(tensorboardSpec=board))
+    there = command("convert", file, "--to", V1ALPHA1)
+    back = command("convert", "-", "--to", TENSORSTACK, stdin=there.out.encode())
+    assert shown(back)[0]["spec"]["tensorboardSpec"] == board
+    return there, back
+
+
 def test_a_tensorboard_is_converted_to_another_api_and_back(
     tmp_path: Path, command: Command
 ) -> None:
@@ -89,16 +98,7 @@ def test_a_tensorboard_is_converted_to_another_api_and_back(
         "image": "t9kpublic/tensorboard:2.11.0",
         "trainingLogFilesets": ["t9k://pvc/tensorflow-tensorboard-pvc/log"],
     }
-    job = {
-        "apiVersion": TENSORSTACK,
-        "kind": "TensorFlowTrainingJob",
-        "metadata": {"name": "j"},
-        "spec": {
-            "replicaSpecs": [{"type": "worker", **tfjob("W1")["spec"]["tfReplicaSpecs"]["Worker"]}],
-            "tensorboardSpec": board,
-        },
-    }
-    there = command("convert", written(tmp_path, job), "--to", V1ALPHA1)
+    there, _ = there_and_back(tmp_path, command, board)
     (old,) = shown(there)
     assert old["spec"]["tfImage"] == board["image"]
     assert old["spec"]["tensorboard"] == {
@@ -112,27 +112,15 @@ def test_a_tensorboard_is_converted_to_another_api_and_back(
         ],
     }
     assert "spec.tensorboard" not in there.err
-    back = command("convert", "-", "--to", TENSORSTACK, stdin=there.out.encode())
-    assert shown(back)[0]["spec"]["tensorboardSpec"] == board
 
 
 def test_a_tensorboard_of_several_claims_is_the_same_after_a_round_trip(
     tmp_path: Path, command: Command
 ) -> None:
     filesets = ["t9k://pvc/b/log", "t9k://pvc/a", "t9k://pvc/b/more/logs"]
-    board = {"image": "tb", "trainingLogFilesets": filesets}
-    job = {
-        "apiVersion": TENSORSTACK,
-        "kind": "TensorFlowTrainingJob",
-        "metadata": {"name": "j"},
-        "spec": {
-            "replicaSpecs": [{"type": "worker", **tfjob("W1")["spec"]["tfReplicaSpecs"]["Worker"]}],
-            "tensorboardSpec": board,
-        },
-    }
-    there = command("convert", written(tmp_path, job), "--to", V1ALPHA1)
-    back = command("convert", "-", "--to", TENSORSTACK, stdin=there.out.encode())
-    assert shown(back)[0]["spec"]["tensorboardSpec"] == board
+    there, back = there_and_back(
+        tmp_path, command, {"image": "tb", "trainingLogFilesets": filesets}
+    )
     assert "spec.tensorboard" not in there.err + back.err
 
 

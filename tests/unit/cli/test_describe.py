@@ -1,19 +1,11 @@
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread, ended
+from tests.support.local_apiserver.serving import ThreadedApiServer, ended
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 EVENTS = "/api/v1/namespaces/default/events"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        yield cluster
 
 
 def described(

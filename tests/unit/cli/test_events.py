@@ -10,7 +10,7 @@ from tfjob.cli.main import main
 EVENTS = "/api/v1/namespaces/default/events"
 
 
-def put_event(cluster: ThreadedApiServer, name: str, involved: dict[str, Any], **more: str) -> None:
+def put_event(cluster: ThreadedApiServer, name: str, involved: dict[str, Any], **more: Any) -> None:
     body = {
         "metadata": {"name": name},
         "involvedObject": {"namespace": "default", **involved},
@@ -41,6 +41,30 @@ def test_events_of_the_job_and_its_pods_are_listed_and_those_of_others_are_not(
     assert "pod/a-worker-0" in second
     assert "\x1b" not in second
     assert [line.split()[2] for line in warnings.splitlines()[1:]] == ["BackOff"]
+
+
+def test_events_of_one_second_are_listed_as_they_were_stored_whoever_wrote_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kube-scheduler sets the eventTime and no lastTimestamp."""
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        job = cluster.put_job(tfjob("W1", name="a"))
+        own = {"kind": "TFJob", "name": "a", "uid": job["metadata"]["uid"]}
+        pod = {"kind": "Pod", "name": "a-worker-0", "uid": "p"}
+        put_event(cluster, "z", own, reason="SuccessfulCreatePod")
+        scheduler = {
+            "lastTimestamp": None,
+            "eventTime": "2099-01-01T00:00:00.900000Z",
+            "reportingComponent": "default-scheduler",
+            "reportingInstance": "default-scheduler-a",
+            "action": "Binding",
+        }
+        put_event(cluster, "y", pod, reason="Scheduled", **scheduler)
+        put_event(cluster, "x", pod, reason="Pulled")
+        assert main(["events", "a", *cluster.flags]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[2] for line in lines] == ["SuccessfulCreatePod", "Scheduled", "Pulled"]
+    assert not any("<unknown>" in line for line in lines)
 
 
 def test_a_job_without_events_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,16 @@
 """`tfjob explain`: one sentence first, then the evidence."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import ThreadedApiServer
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.advice import GROUP
 from tfjob.cli.main import main
+from tfjob.client.http import Api
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.sdk.explanation import KEYS
 
@@ -37,12 +37,6 @@ STORED = {
         }
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        yield cluster
 
 
 def explained(
@@ -187,9 +181,33 @@ def test_a_job_that_was_scaled_to_zero_is_not_reported_as_running_again(
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/idle/status"
     cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
     first = explained(cluster, capsys, "idle")[0]
-    assert first.endswith("the job has no replicas, so nothing runs; set replicas to 1 or more.")
+    now = "the job has no replicas, so nothing runs; set replicas to 1 or more"
+    assert first == f"idle: {now}; before that, {STORED['message']}."
+    assert as_json(cluster, capsys, "idle")["cause"] is None
     assert main(["describe", "idle", *cluster.flags]) == 0
-    assert "so nothing runs" in capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "State: Running (no replicas)" in lines
+    assert f"Why: {first.removeprefix('idle: ').removesuffix('.')}" in lines
+
+
+@pytest.mark.parametrize("verb", ["describe", "explain"])
+def test_the_pods_are_read_once(
+    cluster: ThreadedApiServer, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    asked: list[str] = []
+    get = Api.get
+
+    async def counting(api: Api, path: str, **more: Any) -> Any:
+        asked.append(path.rpartition("/")[2])
+        return await get(api, path, **more)
+
+    monkeypatch.setattr(Api, "get", counting)
+    job = cluster.put_job(tfjob("W1", name=f"once-{verb}"), ("Created", "made"))
+    cluster.put_pod(job, "worker")
+    path = f"/apis/kubeflow.org/v1/namespaces/default/tfjobs/once-{verb}"
+    cluster.endpoint.request("PATCH", path, {"spec": {"runPolicy": {"backoffLimit": 4}}})
+    assert main([verb, f"once-{verb}", *cluster.flags]) == 0
+    assert asked.count("pods") == 1
 
 
 def test_the_json_has_the_published_keys(

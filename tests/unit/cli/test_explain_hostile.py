@@ -1,12 +1,11 @@
 """Text of users in a diagnosis is never printed as control characters, markup or formats."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import ThreadedApiServer
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
@@ -25,12 +24,6 @@ COMMANDS = (
     ["get", "-o", "wide"],
     ["events"],
 )
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        yield cluster
 
 
 def stored(text: str) -> dict[str, Any]:

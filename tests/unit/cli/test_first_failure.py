@@ -2,7 +2,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli.first_failure import Failure, Failures, memory_text
+from tfjob.cli.first_failure import Failure, Failures, hint_for, memory_text
 from tfjob.k8s.pod import Pod
 
 
@@ -117,3 +117,13 @@ def test_the_memory_limit_is_named_only_for_a_container_that_exceeded_it() -> No
     assert memory_text(killed, "64Mi").endswith("it used more than its memory limit of 64Mi")
     assert memory_text(killed, "") == killed.why
     assert memory_text(Failure("worker-0", "exit code 1"), "64Mi") == "exit code 1"
+
+
+def test_a_missing_module_names_the_python_that_lacks_it() -> None:
+    lines = ["Traceback", "ModuleNotFoundError: No module named 'yaml.x'", "bye"]
+    hint = hint_for(lines, python="/v/bin/python")
+    assert hint.startswith("yaml.x is not installed for /v/bin/python; ")
+
+
+def test_other_lines_give_no_hint() -> None:
+    assert hint_for(["ValueError: no"], python="/v/bin/python") == ""

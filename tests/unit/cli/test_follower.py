@@ -16,10 +16,10 @@ from tests.support.other_jobs import old_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
+from tfjob.cli import replica_logs
 from tfjob.cli.follower import Outcome
 from tfjob.cli.replica_logs import ReplicaLogs
-from tfjob.client.errors import ApiError
-from tfjob.client.http import Api, PartialObjectMetadata
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
@@ -42,6 +42,20 @@ class FirstRunOnly(Lines):
             return
         async for part in super().read(pod, options):
             yield part
+
+
+class Late(Lines):
+    """A first line of worker-0, and a last one when the test says so; none of others."""
+
+    def __init__(self) -> None:
+        self.are_complete = asyncio.Event()
+
+    async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:  # noqa: ARG002
+        name = pod["metadata"]["name"]
+        if name == "j-worker-0":
+            yield f"first of {name}\n".encode()
+            await self.are_complete.wait()
+            yield f"last of {name}\n".encode()
 
 
 class Endless(Lines):
@@ -80,8 +94,10 @@ async def test_a_successful_job_shows_every_line_of_every_replica(play: Play) ->
     assert "worker-0 " in play.screen.logs
 
 
-async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: Cluster) -> None:
-    play = await Play.of(cluster, old_job(tensorboard={"logDir": "/logs"}))
+async def test_the_address_and_the_end_of_tensorboard_are_printed_once(
+    bare_cluster: Cluster,
+) -> None:
+    play = await Play.of(bare_cluster, old_job(tensorboard={"logDir": "/logs"}))
     following = play.begin()
     body: Json = {
         "metadata": {
@@ -91,11 +107,11 @@ async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: 
         },
         "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
     }
-    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
+    await bare_cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
     await play.screen.until("TensorBoard: http")
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
     for status in (running(), ended(127)):
-        await cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
+        await bare_cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
     await play.screen.until("does not run")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
@@ -106,15 +122,15 @@ async def test_the_address_and_the_end_of_tensorboard_are_printed_once(cluster: 
     assert play.screen.rows == []
 
 
-async def test_detaching_does_not_end_the_job(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W1"), detaches=True)
+async def test_detaching_does_not_end_the_job(bare_cluster: Cluster) -> None:
+    play = await Play.of(bare_cluster, tfjob("W1"), detaches=True)
     following = play.begin()
     await play.pod(0, running())
     await play.screen.until("worker-0 Running")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
     assert play.screen.messages[-1] == "j keeps running; `tfjob attach j` follows it again"
-    left = await cluster.api.get(play.found.path, decode=PartialObjectMetadata)
+    left = await bare_cluster.api.get(play.found.path, decode=PartialObjectMetadata)
     assert not left.metadata.is_terminating
 
 
@@ -189,37 +205,39 @@ async def test_a_pod_that_changes_at_the_end_leaves_the_last_table_consistent(
     assert at_verdict == ["worker-0 Stopped the job has ended"]
 
 
-@pytest.mark.parametrize(
-    ("options", "outcome", "end"),
-    [
-        ({}, Outcome.INTERRUPTED, "are killed"),
-        ({"keeps_cluster": True}, Outcome.INTERRUPTED, "are killed"),
-        ({"limit": 0.01}, Outcome.TIMED_OUT, "are killed"),
-        (
-            {"limit": 0.01, "keeps_cluster": True},
-            Outcome.TIMED_OUT,
-            "keep running until the cluster ends",
-        ),
-    ],
-)
-async def test_a_job_that_cannot_be_deleted_says_what_becomes_of_its_processes(
-    cluster: Cluster,
-    monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    outcome: Outcome,
-    end: str,
+async def test_the_end_of_a_replica_is_shown_after_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def full(*_: object, **__: object) -> None:
-        raise ApiError("the disk is full", status=500)
+    monkeypatch.setattr(replica_logs, "_DRAIN_TIMEOUT", PATIENCE)
+    logs, job = Late(), tfjob("W2")
+    async with api_server_in_loop(tmp_path, logs=logs) as cluster:
+        play = await Play.of(cluster, job)
+        following = play.begin()
+        await play.pod(0, running())
+        await play.screen.until("first of j-worker-0")
+        await play.report(0, ended(0))
+        await play.pod(1, running())
+        await play.screen.until("worker-1 Running")
+        assert play.screen.rows[0] == "worker-0 Running"
+        logs.are_complete.set()
+        await play.screen.until("worker-0 Succeeded exit code 0")
+        assert play.screen.logs[-1] == "worker-0 last of j-worker-0"
+        await play.end("Succeeded", "well done")
+        await following
 
-    monkeypatch.setattr(Api, "delete", full)
-    play = await Play.of(cluster, tfjob("W2"), **options)
-    if outcome is Outcome.INTERRUPTED:
-        play.interrupts.hear()
-    assert await play.begin() is outcome
-    message = f"j: cannot be deleted, its processes {end}: the disk is full"
-    assert play.screen.messages[-1] == message
-    assert [is_good for _, is_good in play.screen.verdicts] == [False]
+
+async def test_a_log_that_does_not_end_holds_the_end_of_its_replica_back_for_a_while_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_logs, "_DRAIN_TIMEOUT", 0.0)
+    job = tfjob("W2")
+    async with api_server_in_loop(tmp_path, logs=Late()) as cluster:
+        play = await Play.of(cluster, job)
+        following = play.begin()
+        await play.pod(0, ended(3))
+        await play.screen.until("worker-0 Failed exit code 3")
+        await play.end("Failed", "it broke")
+        assert await following is Outcome.FAILED
 
 
 async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
@@ -234,8 +252,8 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     assert play.screen.failures[0][0] == "worker-0"
 
 
-async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W2"), logs="worker-1")
+async def test_only_the_logs_of_the_chosen_replicas_are_shown(bare_cluster: Cluster) -> None:
+    play = await Play.of(bare_cluster, tfjob("W2"), logs="worker-1")
     following = play.begin()
     await play.pod(0, ended(4))
     await play.pod(1, ended(0))
@@ -244,40 +262,6 @@ async def test_only_the_logs_of_the_chosen_replicas_are_shown(cluster: Cluster) 
     await following
     assert {each.split()[0] for each in play.screen.logs} == {"worker-1"}
     assert play.screen.failures[0][0] == "worker-0"
-
-
-async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -> None:
-    following = play.begin()
-    await play.pod(0, ended(0))
-    await play.screen.until("worker-0")
-    play.interrupts.hear()
-    assert await asyncio.wait_for(following, PATIENCE) is Outcome.INTERRUPTED
-    assert play.screen.verdicts == [("j: interrupted", False)]
-    assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
-
-
-async def test_a_second_interrupt_does_not_wait_for_pods(play: Play) -> None:
-    following = play.begin()
-    await play.pod(0, running())
-    keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
-    path = PODS.item("j-worker-0", "default")
-    await play.cluster.api.patch(path, keeps, decode=PartialObjectMetadata)
-    await play.screen.until("worker-0")
-    play.interrupts.hear()
-    await play.screen.until("to end (Ctrl-C kills them now)")
-    play.interrupts.hear()
-    assert await asyncio.wait_for(following, PATIENCE) is Outcome.INTERRUPTED
-    left = await play.cluster.api.get(path, decode=PartialObjectMetadata)
-    assert left.metadata.is_terminating
-
-
-async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W1"), limit=0.01)
-    assert await play.begin() is Outcome.TIMED_OUT
-    assert play.screen.messages == [
-        "j: not finished within 0.01 s; its processes have 30 s to end (Ctrl-C kills them now)"
-    ]
-    assert play.screen.verdicts == [("j: not finished within 0.01 s", False)]
 
 
 async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) -> None:
@@ -322,10 +306,10 @@ def ended_at(moment: str, *, code: int) -> Json:
     return status
 
 
-async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cluster) -> None:
+async def test_pods_seen_before_their_job_names_them_are_shown_later(bare_cluster: Cluster) -> None:
     job = old_job()
     del job["spec"]["RuntimeId"]
-    play = await Play.of(cluster, job)
+    play = await Play.of(bare_cluster, job)
     following = play.begin()
     labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
     containers = [{"name": "tensorflow", "image": "x"}]
@@ -335,14 +319,14 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
     }
     batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
     batch_jobs = Resource("batch", "v1", "jobs").collection("default")
-    await cluster.api.create(batch_jobs, batch, decode=PartialObjectMetadata)
+    await bare_cluster.api.create(batch_jobs, batch, decode=PartialObjectMetadata)
     scope = Scope(resource=PODS, namespace="default", labels="tf_job_name=j")
-    async with aclosing(Watch(cluster.api, scope, decode=Pod).events()) as changes:
+    async with aclosing(Watch(bare_cluster.api, scope, decode=Pod).events()) as changes:
         async for change in changes:
             if isinstance(change, Changed) or (isinstance(change, Replaced) and change.objects):
                 break
     assert play.screen.rows == []
-    await cluster.api.patch(
+    await bare_cluster.api.patch(
         play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=PartialObjectMetadata
     )
     await play.screen.until("master-0 Pending")

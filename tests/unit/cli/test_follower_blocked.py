@@ -6,6 +6,8 @@ from tests.unit.cli.followed_job import Play
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.local.node.overcommit import ANNOTATION, Overcommit
+from tfjob.sdk.blocked_check import allocatable_of
 from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
@@ -28,8 +30,11 @@ def missing_claim() -> Json:
     return {"phase": "Pending", "containerStatuses": [container]}
 
 
-async def add_node(cluster: Cluster, cpu: str) -> None:
-    body = {"metadata": {"name": "local"}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}
+async def add_node(cluster: Cluster, cpu: str, **annotations: str) -> None:
+    body = {
+        "metadata": {"name": "local", "annotations": annotations},
+        "status": {"allocatable": {"cpu": cpu, "pods": "9"}},
+    }
     await cluster.api.create(NODES.collection(), body, decode=PartialObjectMetadata)
     await cluster.api.patch(
         NODES.item("local", subresource="status"), body, decode=PartialObjectMetadata
@@ -63,9 +68,9 @@ async def test_a_job_without_its_volume_claim_is_ended_when_no_pod_runs(play: Pl
     assert 'worker-0: claim "c" not found; add the missing object' in play.screen.verdicts[0][0]
 
 
-async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
-    await add_node(cluster, "4")
-    play = await Play.of(cluster, job_requesting(cpu=5))
+async def test_a_job_larger_than_the_machine_is_ended(bare_cluster: Cluster) -> None:
+    await add_node(bare_cluster, "4")
+    play = await Play.of(bare_cluster, job_requesting(cpu=5))
     following = play.begin()
     await play.pod(0, unschedulable())
     assert await following is Outcome.BLOCKED
@@ -74,9 +79,20 @@ async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
     assert f"{why}; {remedy}" in play.screen.verdicts[0][0]
 
 
-async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster) -> None:
-    await add_node(cluster, "4")
-    play = await Play.of(cluster, job_requesting(cpu=4))
+async def test_a_job_that_only_waits_for_resources_is_not_ended(bare_cluster: Cluster) -> None:
+    await add_node(bare_cluster, "4")
+    play = await Play.of(bare_cluster, job_requesting(cpu=4))
+    following = play.begin()
+    await play.pod(0, unschedulable())
+    await play.screen.until("Insufficient cpu")
+    await play.end("Failed", "deadline")
+    assert await following is Outcome.FAILED
+
+
+async def test_a_job_that_shall_fit_is_not_too_large(bare_cluster: Cluster) -> None:
+    await add_node(bare_cluster, "4", **{ANNOTATION: Overcommit(requests=True).annotation})
+    assert await allocatable_of(bare_cluster) is None
+    play = await Play.of(bare_cluster, job_requesting(cpu=5))
     following = play.begin()
     await play.pod(0, unschedulable())
     await play.screen.until("Insufficient cpu")
@@ -91,8 +107,8 @@ async def test_a_suspended_job_is_ended(play: Play) -> None:
     assert "the job is suspended" in play.screen.verdicts[0][0]
 
 
-async def test_a_blocked_job_is_not_ended_with_wait(cluster: Cluster) -> None:
-    play = await Play.of(cluster, tfjob("W1"), waits_if_blocked=True)
+async def test_a_blocked_job_is_not_ended_with_wait(bare_cluster: Cluster) -> None:
+    play = await Play.of(bare_cluster, tfjob("W1"), waits_if_blocked=True)
     following = play.begin()
     await play.end("Suspended", "on hold")
     await play.screen.until("on hold")

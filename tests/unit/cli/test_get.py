@@ -1,22 +1,22 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
+MOMENT = "2026-01-01T00:00:00Z"
+
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
-        cluster.put_job(tfjob("W1", name="one"))
-        yield cluster
+def cluster(cluster: ThreadedApiServer) -> ThreadedApiServer:
+    cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
+    cluster.put_job(tfjob("W1", name="one"))
+    return cluster
 
 
 def got(cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -51,7 +51,37 @@ def test_jobs_of_all_namespaces_show_their_namespace(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = got(cluster, capsys, "-A", "-o", "wide").splitlines()[1].split()
-    assert (first[0], first[-1]) == ("default", "kubeflow.org/v1")
+    assert (first[0], first[-2:]) == ("default", ["kubeflow.org/v1", "<none>"])
+
+
+def test_wide_output_names_the_replicas_with_an_older_template(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        made = cluster.put_job(tfjob("W2", name="j"), ("Running", ""))
+        for index in range(2):
+            cluster.put_pod(made, "worker", index=index)
+        assert got(cluster, capsys, "j", "-o", "wide").splitlines()[1].endswith("<none>")
+        new = tfjob("W2", name="j")["spec"]
+        new["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "y"
+        cluster.endpoint.request("PATCH", f"{JOBS}/j", {"spec": new})
+        head, row = got(cluster, capsys, "j", "-o", "wide").splitlines()
+        assert "OUTDATED" not in got(cluster, capsys, "j")
+    assert head.endswith("OUTDATED")
+    assert row.endswith("worker-0 and worker-1")
+
+
+def test_restarts_in_place_of_a_finished_job_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"index": 0, "uid": "u", "streak": 0, "time": MOMENT, "cause": "InPlace"}
+    records = [{**record, "inPlace": 4, "excused": 1}]
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.put_job(tfjob("W1", name="j"), ("Failed", ""))
+        worker = {"restarts": 2, "recentRestarts": records}
+        status = {"replicaStatuses": {"Worker": worker}}
+        cluster.endpoint.request("PATCH", f"{JOBS}/j/status", {"status": status})
+        assert got(cluster, capsys, "j").splitlines()[1].split()[3] == "5"
 
 
 def test_jobs_of_several_apis_show_their_api(

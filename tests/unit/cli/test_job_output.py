@@ -1,18 +1,15 @@
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import ThreadedApiServer
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        cluster.put_job(tfjob("W3", name="a"), ("Created", "made"))
-        cluster.put_job(tfjob("W1", name="b"))
-        yield cluster
+def cluster(cluster: ThreadedApiServer) -> ThreadedApiServer:
+    cluster.put_job(tfjob("W3", name="a"), ("Created", "made"))
+    cluster.put_job(tfjob("W1", name="b"))
+    return cluster
 
 
 @pytest.mark.parametrize(

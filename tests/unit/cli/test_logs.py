@@ -1,20 +1,18 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread, ended
+from tests.support.local_apiserver.serving import ThreadedApiServer, ended
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        job = cluster.put_job(tfjob("W2", name="j"), ("Created", "made"), ("Succeeded", "done"))
-        cluster.put_pod(job, "worker", index=0, status=ended(0))
-        cluster.put_pod(job, "worker", index=1, status=ended(0))
-        yield cluster
+def cluster(cluster: ThreadedApiServer) -> ThreadedApiServer:
+    job = cluster.put_job(tfjob("W2", name="j"), ("Created", "made"), ("Succeeded", "done"))
+    cluster.put_pod(job, "worker", index=0, status=ended(0))
+    cluster.put_pod(job, "worker", index=1, status=ended(0))
+    return cluster
 
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
@@ -52,8 +50,10 @@ def test_lines_of_a_single_replica_have_no_name(
 def test_a_missing_replica_is_reported(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["logs", "j", "--replica", "ps-0", *cluster.flags]) == 1
-    assert "no pod of ps-0 exists" in capsys.readouterr().err
+    for replica in ("ps-0", "worker-9", "worker"):
+        assert main(["logs", "j", "--replica", replica, *cluster.flags]) == 1
+        told = f"error: TFJob default/j has no replica {replica!r}; it has worker-0 to worker-1\n"
+        assert capsys.readouterr().err == told
 
 
 def test_a_pod_without_a_log_is_reported_with_the_reason(

@@ -132,6 +132,22 @@ def test_a_misspelt_command_gets_a_suggestion(word: str, meant: str, command: Co
     assert f"unknown command '{word}'; did you mean `tfjob {meant}`?" in done.err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["logs", "j", "--flolow"], "--flolow; did you mean --follow?"),
+        (["run", "--timeot=10m", "f"], "--timeot=10m; did you mean --timeout?"),
+        (["local", "up", "--prot", "80"], "--prot 80; did you mean --port?"),
+        (["validate", "f", "--zzz"], "--zzz; `tfjob validate --help` lists its arguments"),
+        (["describe", "j", "k"], "k; `tfjob describe --help` lists its arguments"),
+    ],
+)
+def test_an_unknown_option_gets_a_suggestion(words: list[str], told: str, command: Command) -> None:
+    done = command(*words)
+    assert done.code == 2
+    assert done.err.splitlines()[-1] == f"tfjob: error: unrecognized arguments: {told}"
+
+
 def test_messages_of_the_kubectl_plugin_name_it_as_the_user_called_it(
     monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:

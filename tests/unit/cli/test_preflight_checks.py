@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.job_files import written
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
@@ -78,3 +78,36 @@ def test_a_missing_namespace_is_named_once(
     failing = [line for line in lines if "FAILS" in line]
     assert len(failing) == 1
     assert 'namespaces "team" not found' in failing[0]
+
+
+def test_a_job_that_exists_is_named_once_and_does_not_count_against_itself(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = with_requests(tfjob("C1 W1", name="up"), cpu="2")
+    made = cluster.put_job(job)
+    container = {"resources": {"requests": {"cpu": "2"}}}
+    for kind in ("chief", "worker"):
+        cluster.put_pod(made, kind, container=container)
+    assert main(["preflight", written(tmp_path, job), *cluster.flags]) == 1
+    failing = [line for line in capsys.readouterr().out.splitlines() if "FAILS" in line]
+    assert failing == ["  FAILS    job      a job of this name exists"]
+
+
+def test_the_command_that_deletes_an_existing_job_names_its_namespace(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    cluster.endpoint.request("POST", "/api/v1/namespaces", space)
+    job = tfjob("W1", name="up")
+    cluster.endpoint.request("POST", JOBS.replace("default", "team"), job)
+    assert main(["preflight", "-n", "team", written(tmp_path, job), *cluster.flags]) == 1
+    assert "or delete the job: `tfjob delete up -n team`" in capsys.readouterr().out
+
+
+def test_a_pod_of_somebody_else_is_named(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_pod(cluster.put_job(tfjob("W1", name="up")), "worker")
+    cluster.endpoint.request("DELETE", f"{JOBS}/up", {"propagationPolicy": "Orphan"})
+    assert main(["preflight", written(tmp_path, tfjob("W1", name="up")), *cluster.flags]) == 1
+    assert "a pod 'up-worker-0' exists" in capsys.readouterr().out

@@ -90,7 +90,7 @@ def test_other_objects_of_the_file_are_created_before_the_job(
     words = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "words"},
+        "metadata": {"name": "words", "finalizers": ["example.com/keep"]},
         "data": {"greeting": "good morning"},
     }
     asks = job("sh", "-c", "echo $WORD")
@@ -100,6 +100,7 @@ def test_other_objects_of_the_file_are_created_before_the_job(
     done = command("run", "-", stdin=yaml.safe_dump_all([words, asks]).encode())
     assert done.code == 0, done.err
     assert "[worker-0] good morning" in done.out
+    assert "ConfigMap words: metadata.finalizers is left out" in done.err
 
 
 def test_data_in_the_given_folder_is_kept_and_used_again(tmp_path: Path, command: Command) -> None:

@@ -11,10 +11,17 @@ from tfjob.cli.main import main
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 OLD_JOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
 
 
 def config_map(name: str) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def job_in(namespace: str) -> dict[str, Any]:
+    job = tfjob("W1", name="a")
+    job["metadata"]["namespace"] = namespace
+    return job
 
 
 def config_maps(cluster: ThreadedApiServer) -> list[str]:
@@ -56,11 +63,9 @@ def test_a_job_that_exists_is_an_error_and_nothing_is_created(
 def test_the_command_that_removes_a_job_names_its_namespace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
-    job = tfjob("W1", name="a")
-    job["metadata"]["namespace"] = "team"
+    job = job_in("team")
     with api_server_in_thread(tmp_path / "data") as cluster:
-        assert main(["submit", written(tmp_path, space, job), *cluster.flags]) == 0
+        assert main(["submit", written(tmp_path, TEAM, job), *cluster.flags]) == 0
         file = written(tmp_path, job)
         assert main(["submit", file, *cluster.flags]) == 1
         assert main(["submit", "-n", "team", file, *cluster.flags]) == 1
@@ -91,6 +96,17 @@ def test_a_job_that_kubectl_exported_is_created_again(
     assert again["metadata"]["uid"] != exported["metadata"]["uid"]
 
 
+def test_ties_to_another_cluster_are_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1", name="a")
+    job["metadata"]["finalizers"] = ["example.com/keep"]
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", written(tmp_path, job), *cluster.flags]) == 0
+        assert "finalizers" not in cluster.endpoint.request("GET", f"{JOBS}/a")["metadata"]
+    assert "TFJob a: metadata.finalizers is left out" in capsys.readouterr().err
+
+
 def test_other_objects_that_exist_are_left_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,8 +134,7 @@ def test_a_faulty_file_is_rejected_before_the_cluster_is_contacted(
 def test_a_namespace_that_contradicts_the_file_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = tfjob("W1", name="a")
-    job["metadata"]["namespace"] = "default"
+    job = job_in("default")
     with api_server_in_thread(tmp_path / "data") as cluster:
         assert main(["submit", "-n", "team", written(tmp_path, job), *cluster.flags]) == 1
         del job["metadata"]["namespace"]
@@ -135,11 +150,9 @@ def test_a_namespace_that_contradicts_the_file_is_rejected(
 def test_a_file_may_create_the_namespace_of_its_jobs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
-    job = tfjob("W1", name="a")
-    job["metadata"]["namespace"] = "team"
+    job = job_in("team")
     with api_server_in_thread(tmp_path / "data") as cluster:
-        assert main(["submit", written(tmp_path, space, job), *cluster.flags]) == 0
+        assert main(["submit", written(tmp_path, TEAM, job), *cluster.flags]) == 0
     created = ["Namespace team created", "TFJob team/a created"]
     assert capsys.readouterr().out.splitlines() == created
 

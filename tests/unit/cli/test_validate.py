@@ -140,7 +140,7 @@ def test_items_of_a_list_are_jobs(tmp_path: Path, command: Command) -> None:
     [
         ("", "it is empty"),
         ("# nothing\n---\n", "it is empty"),
-        ("apiVersion: v1\nkind: Secret\n", "1 document of other kinds"),
+        ("apiVersion: v1\nkind: Secret\n", "1 document of other kinds (Secret); a job is of kind"),
         ("{kind: A, apiVersion: v1}\n---\n{kind: B, apiVersion: v1}\n", "2 documents of other"),
         ("apiVersion: v1\nkind: List\nitems: null\n", "1 document of other kinds"),
     ],

@@ -1,11 +1,10 @@
 """The rule that deleted a pod is read from the events of its job."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import ThreadedApiServer
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 from tfjob.cli.why_deleted import MEANINGS
@@ -13,12 +12,6 @@ from tfjob.core.plan import Rule
 
 EVENTS = "/api/v1/namespaces/default/events"
 PAGE = Path(__file__).parents[3] / "docs/guide/why-was-my-pod-deleted.md"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
-        yield cluster
 
 
 def record(cluster: ThreadedApiServer, uid: str, *, child: str, rule: str) -> None:

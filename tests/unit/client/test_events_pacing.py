@@ -16,14 +16,20 @@ def elsewhere(name: str, namespace: str) -> Event:
     return msgspec.structs.replace(an_event(name), namespace=namespace)
 
 
-async def test_event_waits_for_before_send() -> None:
-    server, calm = Server(), asyncio.Event()
+def recorder_until(calm: asyncio.Event, server: Server) -> EventRecorder:
+    """A recorder that sends nothing before it is calm."""
 
     async def until_calm(_: Backlog) -> None:
         await calm.wait()
 
     recorder = EventRecorder(server, component="c", timers=FakeTime())
     recorder.before_send = until_calm
+    return recorder
+
+
+async def test_event_waits_for_before_send() -> None:
+    server, calm = Server(), asyncio.Event()
+    recorder = recorder_until(calm, server)
     running = asyncio.create_task(recorder.run())
     recorder.record(an_event(), key="Created")
     await settle()
@@ -71,12 +77,7 @@ async def test_before_send_gets_the_backlog_its_age_and_the_latency(
 
 async def test_event_that_waits_at_shutdown_is_sent_once() -> None:
     server, calm = Server(), asyncio.Event()
-
-    async def until_calm(_: Backlog) -> None:
-        await calm.wait()
-
-    recorder = EventRecorder(server, component="c", timers=FakeTime())
-    recorder.before_send = until_calm
+    recorder = recorder_until(calm, server)
     running = asyncio.create_task(recorder.run())
     recorder.record(an_event(), key="Created", is_once=False)
     await settle()

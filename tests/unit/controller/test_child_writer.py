@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager as Opened
 import msgspec
 import pytest
 
-from tests.support.controller_harness import KEY, ControllerHarness, child
+from tests.support.controller_harness import ControllerHarness, child
 from tests.support.local_apiserver.in_memory import CORE, Json
 from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
 from tfjob.client.fair_semaphore import FairSemaphore
@@ -16,7 +16,6 @@ from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.result import Report
 from tfjob.controller.slow_start import MAX_BACKOFF
-from tfjob.controller.snapshot import Snapshot
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Rule, Update
 
@@ -24,13 +23,15 @@ POD = Create(ChildKind.POD, "j-worker-0", "Worker", 0)
 POD_PATH = f"{CORE}/pods/j-worker-0"
 
 
+async def read(harness: ControllerHarness) -> tuple[Job, JobEventRecorder]:
+    job = (await harness.snapshot()).job
+    assert isinstance(job, Job)
+    return job, JobEventRecorder(harness.recorder, job.owner, component="me", version="1")
+
+
 async def applied(harness: ControllerHarness, plan: Plan) -> Report:
-    await harness.look()
-    snapshot = await harness.reader.read(KEY)
-    assert isinstance(snapshot, Snapshot)
-    assert isinstance(snapshot.job, Job)
-    recorder = JobEventRecorder(harness.recorder, snapshot.job.owner, component="me", version="1")
-    return await harness.child_writer.apply(snapshot.job, plan, recorder)
+    job, recorder = await read(harness)
+    return await harness.child_writer.apply(job, plan, recorder)
 
 
 def foreign_pod(**metadata: object) -> Json:
@@ -94,15 +95,20 @@ async def test_create_is_retried_if_the_conflicting_pod_disappears(
         assert (report.errors, report.retries_soon) == ([], True)
 
 
+async def relabel(harness: ControllerHarness) -> None:
+    """Create the pod, and take the labels of the job from it."""
+    await applied(harness, Plan(creates=[POD]))
+    pod = await harness.server.ask("GET", POD_PATH)
+    pod["metadata"]["labels"] = {"app": "other"}
+    await harness.server.ask("PUT", POD_PATH, pod)
+
+
 async def test_relabelled_pod_is_released_and_keeps_its_name(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        await applied(harness, Plan(creates=[POD]))
-        pod = await harness.server.ask("GET", POD_PATH)
-        pod["metadata"]["labels"] = {"app": "other"}
-        await harness.server.ask("PUT", POD_PATH, pod)
+        await relabel(harness)
         harness.stores.pods.remove(("default", "j-worker-0"))
         report = await applied(harness, Plan(creates=[POD]))
         assert len(report.errors) == 1
@@ -115,10 +121,7 @@ async def test_failed_release_does_not_stop_other_children(
 ) -> None:
     async with controller as harness:
         await harness.submit("W2")
-        await applied(harness, Plan(creates=[POD]))
-        pod = await harness.server.ask("GET", POD_PATH)
-        pod["metadata"]["labels"] = {"app": "other"}
-        await harness.server.ask("PUT", POD_PATH, pod)
+        await relabel(harness)
         harness.server.refuse = lambda request: (
             Transient("500") if request.verb == "patch" else None
         )
@@ -287,15 +290,9 @@ async def test_jobs_of_one_name_in_two_apis_do_not_share_a_lane(
 
     async with controller as harness:
         await harness.submit("W1")
-        await harness.look()
-        snapshot = await harness.reader.read(KEY)
-        assert snapshot is not None
-        assert isinstance(snapshot.job, Job)
-        recorder = JobEventRecorder(
-            harness.recorder, snapshot.job.owner, component="me", version="1"
-        )
-        owner = msgspec.structs.replace(snapshot.job.owner, kind="Other", uid="another")
-        other = msgspec.structs.replace(snapshot.job, owner=owner)
+        job, recorder = await read(harness)
+        owner = msgspec.structs.replace(job.owner, kind="Other", uid="another")
+        other = msgspec.structs.replace(job, owner=owner)
         child_writer = ChildWriter(harness.server.api, FairSemaphore(1), harness.metrics)
         harness.server.refuse = lambda request: order.append(request.path)
 
@@ -306,7 +303,7 @@ async def test_jobs_of_one_name_in_two_apis_do_not_share_a_lane(
             )
 
         await asyncio.gather(
-            child_writer.apply(snapshot.job, plan("wide", 20), recorder),
+            child_writer.apply(job, plan("wide", 20), recorder),
             child_writer.apply(other, plan("narrow", 1), recorder),
         )
     assert order.index(f"{CORE}/pods/narrow-0") < 3
@@ -319,12 +316,7 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
 
     async with controller as harness:
         await harness.submit("W1")
-        await harness.look()
-        snapshot = await harness.reader.read(KEY)
-        assert snapshot is not None
-        job = snapshot.job
-        assert isinstance(job, Job)
-        recorder = JobEventRecorder(harness.recorder, job.owner, component="me", version="1")
+        job, recorder = await read(harness)
         child_writer = ChildWriter(harness.server.api, FairSemaphore(1), harness.metrics)
         harness.server.refuse = lambda request: order.append(request.path)
 

@@ -18,8 +18,7 @@ from tfjob.controller.held_pods import HeldPods, is_held, removable_finalizers
 from tfjob.controller.pacing import Pacer, PacingConfig
 from tfjob.core.job import FINALIZER
 from tfjob.core.plan import FinalizerRemoval
-from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
-from tfjob.core.queue_spec import MARK
+from tfjob.core.scheduling_spec import QUEUE_FINALIZER, QUEUE_MARK
 from tfjob.dialects.base import Settings
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 
@@ -57,7 +56,7 @@ def test_queue_finalizer_is_removed_from_marked_pods_only() -> None:
         owner_references=[owner],
     )
     assert (is_held(theirs), removable_finalizers(theirs)) == (False, [])
-    ours = msgspec.structs.replace(theirs, annotations={MARK: "j-u-3"}, owner_references=[])
+    ours = msgspec.structs.replace(theirs, annotations={QUEUE_MARK: "j-u-3"}, owner_references=[])
     assert is_held(ours)
     assert removable_finalizers(ours) == [
         FinalizerRemoval(name="p", uid="u", finalizer=QUEUE_FINALIZER)

@@ -11,7 +11,6 @@ from tests.support.controller_harness import FAKE_JOB, KEY, ControllerHarness, c
 from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tests.support.tfjobs import tfjob
 from tfjob.client.errors import ApiError, Transient
-from tfjob.client.request import Request
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Page
 from tfjob.controller.pod_confirmation import PodConfirmer
@@ -28,16 +27,7 @@ def listing(
     harness: ControllerHarness, error: Callable[[], ApiError | None] = lambda: None
 ) -> list[str]:
     """The lists of pods that the operator asks for from now on."""
-    found: list[str] = []
-
-    def note(request: Request) -> ApiError | None:
-        if request.verb != "list" or request.path != LISTED:
-            return None
-        found.append(request.path)
-        return error()
-
-    harness.server.refuse = note
-    return found
+    return harness.noted("list", LISTED, error)
 
 
 async def store_status(harness: ControllerHarness, worker: dict[str, Any], **more: str) -> None:
@@ -48,13 +38,13 @@ async def store_status(harness: ControllerHarness, worker: dict[str, Any], **mor
     status["conditions"] += [
         {"type": kind, "status": value, "reason": "TFJobResumed"} for kind, value in more.items()
     ]
-    assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+    await harness.replace_job(stored, status=True)
 
 
 async def annotate(harness: ControllerHarness) -> None:
     stored = await harness.job()
     stored["metadata"]["annotations"] = {"touched": "yes"}
-    assert (await harness.server.ask("PUT", f"{JOBS}/j", stored))["code"] == 200
+    await harness.replace_job(stored)
 
 
 async def see_job(harness: ControllerHarness) -> None:

@@ -280,7 +280,7 @@ async def test_limit_that_was_raised_meanwhile_costs_no_pod(
         await harness.look()
         job = await harness.job()
         job["spec"]["runPolicy"]["activeDeadlineSeconds"] = 600
-        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.replace_job(job)
         await harness.reconciler.reconcile(KEY)
         assert "Failed" not in await harness.conditions()
         pod = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
@@ -320,7 +320,7 @@ async def test_pod_of_a_run_that_another_leader_resumed_is_not_deleted_by_a_stal
         assert suspended is not None
         job = await harness.job()
         job["spec"]["runPolicy"]["suspend"] = False
-        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.replace_job(job)
         await harness.one_pass()
         await harness.one_pass()
         assert await harness.server.names("pods") == ["j-worker-0"]
@@ -343,7 +343,7 @@ async def test_ttl_that_was_removed_meanwhile_keeps_the_job(
         await harness.look()
         job = await harness.job()
         del job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
-        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.replace_job(job)
         result = await harness.reconciler.reconcile(KEY)
         assert result.retries_soon
         assert (await harness.job())["kind"] == "TFJob"

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager as Opened
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ async def test_job_that_can_no_longer_be_read_keeps_nothing_running(
         await harness.one_pass()
         job = await harness.job()
         job["spec"]["tfReplicaSpecs"] = {"Launcher": {}}
-        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.replace_job(job)
         await harness.one_pass()
         assert "Failed" in await harness.conditions()
         left = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
@@ -129,14 +130,8 @@ async def test_job_that_ended_before_it_had_pods_gets_none_from_a_late_view(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
-        policy = {"activeDeadlineSeconds": 10}
-        uid = (await harness.submit("W1", run_policy=policy))["metadata"]["uid"]
-        harness.reconciler.created_here.add(uid)
-        await harness.look()
-        await harness.reconciler.reconcile(KEY)
-        await harness.look()
-        unaware = harness.stores.jobs.get(KEY)
-        assert unaware is not None
+        await begin(harness, run_policy={"activeDeadlineSeconds": 10})
+        unaware = _stored(harness)
         harness.time += timedelta(seconds=60)
         await harness.reconciler.reconcile(KEY)
         assert "Failed" in await harness.conditions()
@@ -148,27 +143,19 @@ async def test_job_that_ended_before_it_had_pods_gets_none_from_a_late_view(
 
 def reads(harness: ControllerHarness) -> list[str]:
     """The jobs that the operator reads from the server from now on."""
-    found: list[str] = []
-
-    def note(request: Request) -> ApiError | None:
-        if request.verb == "get" and request.path == f"{JOBS}/j":
-            found.append(request.path)
-        return None
-
-    harness.server.refuse = note
-    return found
+    return harness.noted("get", f"{JOBS}/j")
 
 
 async def succeed_elsewhere(harness: ControllerHarness) -> None:
     """Another leader stores the success of the worker."""
     stored = await harness.job()
     stored["status"]["replicaStatuses"] = {"Worker": {"succeeded": 1, "completedIndexes": "0"}}
-    assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+    await harness.replace_job(stored, status=True)
 
 
-async def begin(harness: ControllerHarness) -> str:
+async def begin(harness: ControllerHarness, **fields: Any) -> str:
     """A job that appears while this operator leads, and gets its first status."""
-    uid: str = (await harness.submit("W1"))["metadata"]["uid"]
+    uid: str = (await harness.submit("W1", **fields))["metadata"]["uid"]
     harness.reconciler.created_here.add(uid)
     await harness.look()
     await harness.reconciler.reconcile(KEY)
@@ -193,7 +180,7 @@ async def test_job_that_another_leader_has_written_is_read_before_its_first_pods
         await begin(harness)
         stored = await harness.job()
         stored["status"]["lastReconcileTime"] = "2026-01-02T03:04:05Z"
-        assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+        await harness.replace_job(stored, status=True)
         await harness.look()
         await succeed_elsewhere(harness)
         await harness.reconciler.reconcile(KEY)

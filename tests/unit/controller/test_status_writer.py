@@ -56,13 +56,13 @@ async def written(
 async def touch(harness: ControllerHarness, **annotations: str) -> None:
     stored = await harness.job()
     stored["metadata"]["annotations"] = annotations
-    assert (await harness.server.ask("PUT", f"{JOBS}/j", stored))["code"] == 200
+    await harness.replace_job(stored)
 
 
 async def store_status(harness: ControllerHarness, **fields: Any) -> None:
     stored = await harness.job()
     stored["status"] = {**stored.get("status", {}), **fields}
-    assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+    await harness.replace_job(stored, status=True)
 
 
 async def test_version_of_the_write_is_returned(controller: Opened[ControllerHarness]) -> None:
@@ -209,7 +209,7 @@ async def test_status_that_shows_children_is_stored_only_if_they_change() -> Non
 async def test_foreign_fields_stay_beside_shown_children() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
-        await harness.server.ask("PUT", f"{TOYS}/t/status", {**job, "status": {"tomorrow": 1}})
+        await harness.replace_job({**job, "status": {"tomorrow": 1}}, status=True)
         await harness.written(await harness.snapshot())
         status = (await harness.job())["status"]
         assert (status["tomorrow"], status["phase"]) == (1, "Working")
@@ -219,7 +219,7 @@ async def test_terminating_job_is_not_written() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")
         job["metadata"]["finalizers"] = ["toy.example/hold"]
-        await harness.server.ask("PUT", f"{TOYS}/t", job)
+        await harness.replace_job(job)
         await harness.server.ask("DELETE", f"{TOYS}/t")
         before = harness.server.backend.store.revision
         await harness.written(await harness.snapshot())
@@ -235,7 +235,7 @@ async def test_defaulted_spec_is_stored_in_the_current_version_of_the_job() -> N
         job = await harness.submit()
         seen = await harness.snapshot()
         job["metadata"]["annotations"] = {"by": "somebody else"}
-        await harness.server.ask("PUT", f"{TOYS}/t", job)
+        await harness.replace_job(job)
         version = await defaulted_spec(harness, seen)
         stored = await harness.job()
         assert version == stored["metadata"]["resourceVersion"]

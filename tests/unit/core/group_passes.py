@@ -12,8 +12,7 @@ def running(
     roles: str = "W3", found: Any = None, *, restart: str = "ExitCode", **fields: Any
 ) -> Passes:
     mode = fields.pop("mode", "Group")
-    given = manifest(roles, restart=restart, **fields)
-    given["metadata"]["annotations"] = {RECOVERY: mode}
+    given = manifest(roles, restart=restart, **fields, annotations={RECOVERY: mode})
     passes = Passes(given)
     passes.go()
     passes.go(*(pods(worker="RRR") if found is None else found), now=at(1))

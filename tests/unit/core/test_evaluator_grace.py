@@ -27,8 +27,7 @@ GRACE = 60
 
 
 def a_job(roles: str = "C1 W1 E1", *, grace: int = GRACE, **fields: Any) -> Job:
-    given = manifest(roles, **fields)
-    given["metadata"]["annotations"] = {EVALUATOR_GRACE: str(grace)}
+    given = manifest(roles, **fields, annotations={EVALUATOR_GRACE: str(grace)})
     return decoded(given)
 
 

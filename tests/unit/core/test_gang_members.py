@@ -8,7 +8,7 @@ import pytest
 from tests.support.builders import Passes, a_pod, at, created_names, manifest, pods
 from tests.unit.core.test_scenarios_gang import PLUGIN, VOLCANO, a_group, inside
 from tfjob.core.gang_members import Members
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running
 

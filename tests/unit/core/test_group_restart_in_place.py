@@ -45,8 +45,7 @@ def test_the_end_of_a_container_that_ran_again_is_not_an_incident_of_its_own() -
 def test_a_restart_in_place_from_before_the_mode_was_chosen_restarts_nothing() -> None:
     passes = running(restart="OnFailure", mode="Auto")
     passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
-    chosen = manifest("W3", restart="OnFailure")
-    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    chosen = manifest("W3", restart="OnFailure", annotations={RECOVERY: "Group"})
     passes.edit(chosen)
     assert passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(4)).deletes == []
 
@@ -78,8 +77,7 @@ def test_a_restart_in_place_that_is_no_longer_kept_is_not_news() -> None:
         old = in_place(1, 2, uid="0-1")
         lost = in_place(2, 1000.0 * number, uid=f"{number}-2")
         passes.go(*generation(0, old, lost), now=at(1000.0 * number + 1))
-    chosen = manifest("W3", restart="OnFailure")
-    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    chosen = manifest("W3", restart="OnFailure", annotations={RECOVERY: "Group"})
     passes.edit(chosen)
     found = generation(0, in_place(1, 2, uid="0-1"))
     assert passes.go(*found, now=at(9000)).deletes == []

@@ -5,7 +5,7 @@ import msgspec
 
 from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
 from tests.unit.core.group_passes import failed, records, running
-from tfjob.core.queue_spec import FINALIZER, MARK
+from tfjob.core.scheduling_spec import QUEUE_FINALIZER, QUEUE_MARK
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod
 
@@ -14,8 +14,7 @@ def scaled_to_two() -> Passes:
     """Worker 1 of three is lost, all are restarted, and meanwhile a user removes worker 2."""
     passes = running()
     passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     return passes
 
@@ -41,7 +40,9 @@ def test_a_surplus_pod_that_only_a_queue_keeps_holds_nobody_up() -> None:
 
 
 def queued(pod: Pod) -> Pod:
-    given = msgspec.structs.replace(pod.metadata, finalizers=[FINALIZER], annotations={MARK: ""})
+    given = msgspec.structs.replace(
+        pod.metadata, finalizers=[QUEUE_FINALIZER], annotations={QUEUE_MARK: ""}
+    )
     return msgspec.structs.replace(pod, metadata=given)
 
 
@@ -52,8 +53,7 @@ def test_a_member_that_had_succeeded_before_it_was_scaled_down_holds_nobody_up()
     passes.go(done, now=at(4))
     assert passes.job.status.of("Worker").completed == frozenset({2})
     assert "uid-j-worker-2" in records(passes)
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     assert created_names(passes.go(done, now=at(5)), "Pod") == ["j-worker-0", "j-worker-1"]
 
@@ -62,8 +62,7 @@ def without_chief() -> Passes:
     """Worker 0 is lost, all are restarted, and meanwhile a user removes the chief."""
     passes = running("C1 W2", pods(chief="R", worker="RR"))
     passes.go(*pods(chief="R", worker="-R"), failed("worker", 0, 137, 2), now=at(3))
-    fewer = manifest("W2", restart="ExitCode")
-    fewer["metadata"]["annotations"] = {RECOVERY: "Group"}
+    fewer = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes.edit(fewer)
     return passes
 

@@ -16,9 +16,9 @@ from tests.support.builders import (
     pods,
     stored,
 )
-from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Companion, Job
 from tfjob.core.plan import Update
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s.child_types import CompanionObject, CompanionSpec, Service
 from tfjob.k8s.meta import ObjectMeta
 

@@ -1,6 +1,6 @@
 """Records of restarts over the life of a job: what is stored, and when it is pruned."""
 
-from tests.support.builders import manifest
+from tests.support.builders import a_job, a_pod, decide, deleted_names, manifest, status_after
 from tests.support.fake_kubelet import model_kubelet
 from tests.support.model_cluster import ModelCluster
 from tfjob.core.restart_policy import STABLE_AFTER
@@ -92,3 +92,12 @@ def test_succeeded_job_has_no_records_of_completed_replicas() -> None:
     cluster.settle(most=5)
     assert cluster.status.is_finished
     assert recorded(cluster) == []
+
+
+def test_restarts_in_place_that_reach_the_limit_stay_recorded_when_their_pod_is_deleted() -> None:
+    job = a_job("W1", restart="OnFailure", run_policy={"backoffLimit": 2})
+    plan = decide(job, a_pod("worker", 0, restarts=2))
+    status = status_after(job, plan)
+    assert status.is_finished
+    assert deleted_names(plan, "Pod") == ["j-worker-0"]
+    assert [each.in_place for each in status.of("Worker").records] == [2]

@@ -114,8 +114,7 @@ def test_a_pod_that_is_deleted_while_it_runs_waits_for_nothing(restart: str, pha
 
 def restarted_with_its_group() -> Passes:
     """Worker 1 was lost, and the restart of worker 0 is stored."""
-    given = manifest("W2", restart="ExitCode")
-    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    given = manifest("W2", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes = Passes(given, ON)
     passes.go(held(), a_pod("worker", 1))
     plan = passes.go(held(), a_pod("worker", 1, "Failed", exit_code=137))

@@ -260,8 +260,7 @@ def test_a_queue_once_stored_is_kept() -> None:
 
 
 def test_the_annotations_of_the_job_are_copied_to_its_group() -> None:
-    given = manifest("W1")
-    given["metadata"]["annotations"] = {"a": "1"}
+    given = manifest("W1", annotations={"a": "1"})
     job = decoded(given, VOLCANO)
     assert group_of(job, decide(job))["metadata"]["annotations"] == {"a": "1"}
     bare = decoded(manifest("W1"), VOLCANO)

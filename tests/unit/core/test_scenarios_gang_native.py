@@ -82,8 +82,11 @@ def test_the_least_number_comes_from_the_policy(least: int, expected: int) -> No
 
 
 def test_a_topology_key_and_a_priority_are_passed_on() -> None:
-    given = manifest("W1", run_policy={"schedulingPolicy": {"priorityClass": "high"}})
-    given["metadata"]["annotations"] = {"tfjob.dev/topology-key": "rack"}
+    given = manifest(
+        "W1",
+        run_policy={"schedulingPolicy": {"priorityClass": "high"}},
+        annotations={"tfjob.dev/topology-key": "rack"},
+    )
     job = decoded(given, native())
     plan = decide(job)
     (group,) = made(job, plan, "PodGroup")

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from tests.support.builders import decide, manifests_of
 from tfjob.core.job import Job
 
@@ -39,7 +37,3 @@ def tf_config(pod: dict[str, Any]) -> str | None:
 
 def tf_configs(job: Job) -> dict[str, str | None]:
     return {name: tf_config(pod) for name, pod in pods_of(job).items()}
-
-
-def sorted_json(value: object) -> str:
-    return msgspec.json.encode(value, order="sorted").decode()

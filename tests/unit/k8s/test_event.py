@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfjob.k8s.event import Event, event_name, manifest
+from tfjob.k8s.event import Event, ObjectEvent, event_name, manifest
 from tfjob.k8s.names import dns1123_subdomain_problems
 
 EVENT = Event(
@@ -136,3 +136,32 @@ def test_a_message_is_cut_to_1024_bytes(message: str, shown: str) -> None:
 def test_no_message_is_longer_than_1024_bytes(message: str) -> None:
     body = sent(msgspec.structs.replace(EVENT, message=message))
     assert len(body["message"].encode()) <= 1024
+
+
+def read(version: int, **fields: Any) -> ObjectEvent:
+    body = {"metadata": {"name": f"e{version}", "resourceVersion": str(version)}, **fields}
+    return msgspec.convert(body, ObjectEvent)
+
+
+def test_events_are_in_the_order_of_their_seconds_and_then_of_their_storage() -> None:
+    told = [
+        read(9, lastTimestamp="2026-01-01T00:00:00Z"),
+        read(10, eventTime="2026-01-01T00:00:00.900000Z"),
+        read(11, lastTimestamp="2026-01-01T00:00:00Z"),
+        read(3, eventTime="2026-01-01T00:00:01.000001Z"),
+        read(1, lastTimestamp="2026-01-01T00:00:02Z", eventTime="2026-01-01T00:00:00.5Z"),
+        read(
+            2,
+            eventTime="2026-01-01T00:00:00Z",
+            series={"count": 4, "lastObservedTime": "2026-01-01T00:00:03.5Z"},
+        ),
+    ]
+    assert sorted(told, key=lambda each: each.order) == told
+    assert [each.occurrences for each in told] == [1, 1, 1, 1, 1, 4]
+
+
+def test_an_event_without_a_time_comes_first() -> None:
+    timeless = read(5, count=2)
+    assert timeless.last_seen is None
+    assert timeless.order < read(1, lastTimestamp="2026-01-01T00:00:00Z").order
+    assert timeless.occurrences == 2

@@ -112,16 +112,21 @@ def test_counters_equal_the_objects_after_a_restart() -> None:
     simulated(act)
 
 
+async def both_with_a_job(server: InMemoryApiServer) -> list[tuple[Operator, asyncio.Task[None]]]:
+    """Two operators, of which the first one leads, and a job that it has reconciled."""
+    found = []
+    for name in ("one", "two"):
+        each = operator(server, with_(is_leader_elected=True), name)
+        found.append((each, asyncio.create_task(each.run())))
+        await asyncio.sleep(5)
+    await server.make(JOBS, tfjob())
+    await asyncio.sleep(5)
+    return found
+
+
 def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
     async def act(server: InMemoryApiServer) -> None:
-        elected = with_(is_leader_elected=True)
-        one, two = operator(server, elected, "one"), operator(server, elected, "two")
-        first = asyncio.create_task(one.run())
-        await asyncio.sleep(5)
-        second = asyncio.create_task(two.run())
-        await asyncio.sleep(5)
-        await server.make(JOBS, tfjob())
-        await asyncio.sleep(5)
+        (one, first), (two, second) = await both_with_a_job(server)
         assert await server.names("pods") == ["j-worker-0"]
         assert (counted(one, "created"), counted(two, "created")) == (1, 0)
         one.stop()
@@ -194,14 +199,7 @@ def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
 
 def test_new_leader_counts_the_jobs_it_takes_over() -> None:
     async def act(server: InMemoryApiServer) -> None:
-        elected = with_(is_leader_elected=True)
-        one, two = operator(server, elected, "one"), operator(server, elected, "two")
-        first = asyncio.create_task(one.run())
-        await asyncio.sleep(5)
-        second = asyncio.create_task(two.run())
-        await asyncio.sleep(5)
-        await server.make(JOBS, tfjob())
-        await asyncio.sleep(5)
+        (one, first), (two, second) = await both_with_a_job(server)
         one.stop()
         await first
         await asyncio.sleep(5)

@@ -207,6 +207,8 @@ def test_switches_of_tf_operator_need_no_value() -> None:
         (["--controller-threads", "x"], "'x' is not a whole number of at least 1"),
         (["--resync-period", "soon"], "'soon' is not a duration; use 90s, 10m or 1h30m"),
         (["--resync-period", "1h nonsense"], "is not a duration"),
+        (["--resync-period", "9" * 20 + "h"], "h' is too long; use 90s, 10m or 1h30m"),
+        (["--resync-period", "9" * 400], "' is too long; use 90s, 10m or 1h30m"),
         (["--leader-elect=maybe"], "'maybe' is neither true nor false"),
         (["--default-clean-pod-policy", "Some"], "invalid choice: 'Some'"),
         (

@@ -21,7 +21,7 @@ from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.k8s import safe_yaml
 from tfjob.local.apiserver import decode
 from tfjob.local.apiserver.status import StatusError
-from tfjob.manager import config_file
+from tfjob.manager import dialect_flags
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -41,8 +41,8 @@ def test_a_deep_configuration_file_is_rejected(depth: int, tmp_path: Path) -> No
     file = tmp_path / "config.yaml"
     file.write_bytes(b"accelerators: " + nested(depth))
     [flag] = [flag for each in DESCRIPTORS for flag in each.file_flags]
-    with pytest.raises(config_file.ConfigFileError, match=f"{file}: .*{DEEP}"):
-        config_file.read(file, flag)
+    with pytest.raises(dialect_flags.ConfigFileError, match=f"{file}: .*{DEEP}"):
+        dialect_flags.read_file(file, flag)
 
 
 @pytest.mark.parametrize("content", [b"a: 2026-13-45\n", b"\xff\xfe\x00", b"a: \x00", b"&a [*a]"])

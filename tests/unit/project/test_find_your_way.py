@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "src" / "tfjob"
 PAGE = (ROOT / "docs" / "find-your-way.md").read_text("utf-8")
 REFERENCE = re.compile(r"`((?:\w+/)*\w+\.py)(?:: ([\w.]+))?`")
-QUESTIONS = 10
+QUESTIONS = 12
 
 
 def symbols_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:

@@ -107,7 +107,7 @@ def test_a_pure_package_may_not_import_io_through_a_submodule(tmp_path: Path) ->
 
 
 def test_a_policy_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
-    modules = {"core.success": "import tfjob.core.gang_scheduling", "core.gang_scheduling": ""}
+    modules = {"core.success": "import tfjob.core.pod_group", "core.pod_group": ""}
     assert_broken(tmp_path, modules, "The policies of the core do not import each other")
 
 

@@ -36,35 +36,37 @@ async def stored(cluster: Cluster, path: str) -> Json:
 
 
 async def test_everything_is_created_in_its_namespace_which_is_created_first(
-    cluster: Cluster,
+    bare_cluster: Cluster,
 ) -> None:
     job = tfjob()
     job["metadata"]["namespace"] = "team"
     words = config_map("words", a="1")
     words["metadata"]["namespace"] = "team"
-    found = await apply_all(cluster, [words, job], job=job)
+    found = await apply_all(bare_cluster, [words, job], job=job)
     assert (found.namespace, found.name) == ("team", "j")
-    assert (await stored(cluster, "/api/v1/namespaces/team/configmaps/words"))["data"] == {"a": "1"}
+    assert (await stored(bare_cluster, "/api/v1/namespaces/team/configmaps/words"))["data"] == {
+        "a": "1"
+    }
 
 
-async def test_a_generated_name_is_found_again(cluster: Cluster) -> None:
+async def test_a_generated_name_is_found_again(bare_cluster: Cluster) -> None:
     job = tfjob()
     job["metadata"] = {"generateName": "try-"}
-    others = [await apply_all(cluster, [job], job=job) for _ in range(2)]
+    others = [await apply_all(bare_cluster, [job], job=job) for _ in range(2)]
     assert len({each.name for each in others}) == 2
     assert all(each.name.startswith("try-") for each in others)
 
 
 async def test_an_exported_job_is_created_without_what_its_server_had_set(
-    cluster: Cluster,
+    bare_cluster: Cluster,
 ) -> None:
     job = exported(tfjob())
-    found = await apply_all(cluster, [exported(claim("v")), job], job=job)
-    metadata = (await stored(cluster, TFJOBS.item(found.name, "default")))["metadata"]
+    found = await apply_all(bare_cluster, [exported(claim("v")), job], job=job)
+    metadata = (await stored(bare_cluster, TFJOBS.item(found.name, "default")))["metadata"]
     assert metadata["uid"] != job["metadata"]["uid"]
     assert "finalizers" not in metadata
     assert "ownerReferences" not in metadata
-    assert "status" not in await stored(cluster, TFJOBS.item(found.name, "default"))
+    assert "status" not in await stored(bare_cluster, TFJOBS.item(found.name, "default"))
 
 
 def exported(manifest: Json) -> Json:
@@ -83,32 +85,34 @@ def exported(manifest: Json) -> Json:
     return {**manifest, "status": {"conditions": []}}
 
 
-async def test_nothing_is_created_when_one_object_has_a_fault(cluster: Cluster) -> None:
+async def test_nothing_is_created_when_one_object_has_a_fault(bare_cluster: Cluster) -> None:
     job = tfjob()
     strange = {"apiVersion": "example.com/v1", "kind": "Strange", "metadata": {"name": "s"}}
     with pytest.raises(TFJobError) as error:
-        await apply_all(cluster, [job, strange, config_map("Bad_Name")], job=job)
+        await apply_all(bare_cluster, [job, strange, config_map("Bad_Name")], job=job)
     first, second = str(error.value).splitlines()
     assert first == "example.com/v1 Strange: the local cluster does not serve this kind"
     assert second.startswith("ConfigMap Bad_Name: ")
-    assert (await stored(cluster, TFJOBS.collection("default")))["items"] == []
+    assert (await stored(bare_cluster, TFJOBS.collection("default")))["items"] == []
 
 
-async def test_an_earlier_run_is_replaced_and_its_claim_is_kept(cluster: Cluster) -> None:
+async def test_an_earlier_run_is_replaced_and_its_claim_is_kept(bare_cluster: Cluster) -> None:
     job = tfjob()
-    first = await apply_all(cluster, [config_map("c", a="1"), claim("v"), job], job=job)
+    first = await apply_all(bare_cluster, [config_map("c", a="1"), claim("v"), job], job=job)
     path = "/api/v1/namespaces/default/persistentvolumeclaims/v"
-    before = (await stored(cluster, path))["metadata"]["uid"]
+    before = (await stored(bare_cluster, path))["metadata"]["uid"]
     second = await asyncio.wait_for(
-        apply_all(cluster, [config_map("c", a="2"), claim("v"), job], job=job), PATIENCE
+        apply_all(bare_cluster, [config_map("c", a="2"), claim("v"), job], job=job), PATIENCE
     )
     assert first.job.owner.uid != second.job.owner.uid
-    assert (await stored(cluster, "/api/v1/namespaces/default/configmaps/c"))["data"] == {"a": "2"}
-    assert (await stored(cluster, path))["metadata"]["uid"] == before
+    assert (await stored(bare_cluster, "/api/v1/namespaces/default/configmaps/c"))["data"] == {
+        "a": "2"
+    }
+    assert (await stored(bare_cluster, path))["metadata"]["uid"] == before
 
 
-async def test_a_namespace_in_the_file_may_be_there_already(cluster: Cluster) -> None:
+async def test_a_namespace_in_the_file_may_be_there_already(bare_cluster: Cluster) -> None:
     job = tfjob()
     job["metadata"]["namespace"] = "team"
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
-    assert (await apply_all(cluster, [space, job], job=job)).namespace == "team"
+    assert (await apply_all(bare_cluster, [space, job], job=job)).namespace == "team"

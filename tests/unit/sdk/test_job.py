@@ -12,9 +12,9 @@ from tests.support.tfjobs import tfjob
 from tfjob.client.errors import Forbidden
 from tfjob.sdk import explanation
 from tfjob.sdk.client import Client
+from tfjob.sdk.documents import as_yaml
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.yaml_text import as_yaml
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -97,7 +97,7 @@ def test_lines_carry_their_replica(server: ThreadedApiServer, client: Client) ->
     assert [str(each) for each in found.logs(follow=False, replica="worker-0", tail=1)] == [
         "[worker-0] last of mnist-worker-0"
     ]
-    with pytest.raises(TFJobError, match="no pod of worker-7"):
+    with pytest.raises(TFJobError, match="has no replica 'worker-7'"):
         list(found.logs(follow=False, replica="worker-7"))
 
 

@@ -38,36 +38,36 @@ async def manifest_of(cluster: Cluster) -> Json:
     ids=["scale", "suspend", "resume", "restart", "refresh"],
 )
 async def test_no_change_reaches_a_later_job_of_the_same_name(
-    cluster: Cluster, is_suspended: bool, change: Change
+    bare_cluster: Cluster, is_suspended: bool, change: Change
 ) -> None:
-    found = await put(cluster, is_suspended=is_suspended)
-    await cluster.api.delete(found.path)
-    await put(cluster, is_suspended=is_suspended)
-    later = await manifest_of(cluster)
+    found = await put(bare_cluster, is_suspended=is_suspended)
+    await bare_cluster.api.delete(found.path)
+    await put(bare_cluster, is_suspended=is_suspended)
+    later = await manifest_of(bare_cluster)
     with pytest.raises(TFJobError, match="deleted, and another job was created under its name"):
-        await change(cluster, found)
-    assert await manifest_of(cluster) == later
+        await change(bare_cluster, found)
+    assert await manifest_of(bare_cluster) == later
 
 
-async def test_a_later_job_of_the_same_name_is_not_deleted(cluster: Cluster) -> None:
-    found = await put(cluster, is_suspended=False)
-    await cluster.api.delete(found.path)
-    later = await put(cluster, is_suspended=False)
+async def test_a_later_job_of_the_same_name_is_not_deleted(bare_cluster: Cluster) -> None:
+    found = await put(bare_cluster, is_suspended=False)
+    await bare_cluster.api.delete(found.path)
+    later = await put(bare_cluster, is_suspended=False)
     with pytest.raises(Conflict):
-        await job_changes.delete(cluster, found)
-    assert (await job_lookup.find(cluster, "j")).job.owner.uid == later.job.owner.uid
+        await job_changes.delete(bare_cluster, found)
+    assert (await job_lookup.find(bare_cluster, "j")).job.owner.uid == later.job.owner.uid
 
 
-async def test_a_job_that_is_replaced_while_it_stops_is_not_resumed(cluster: Cluster) -> None:
-    found = await put(cluster, is_suspended=False)
+async def test_a_job_that_is_replaced_while_it_stops_is_not_resumed(bare_cluster: Cluster) -> None:
+    found = await put(bare_cluster, is_suspended=False)
 
     async def replace(*_: object, **__: object) -> bool:
-        await cluster.api.delete(found.path)
-        await put(cluster, is_suspended=True)
+        await bare_cluster.api.delete(found.path)
+        await put(bare_cluster, is_suspended=True)
         return True
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(restarting, "set_suspended", replace)
         with pytest.raises(TFJobError, match="another job was created under its name"):
-            await restarting.restart_all(cluster, found)
-    assert (await manifest_of(cluster))["spec"]["runPolicy"]["suspend"] is True
+            await restarting.restart_all(bare_cluster, found)
+    assert (await manifest_of(bare_cluster))["spec"]["runPolicy"]["suspend"] is True

@@ -71,6 +71,7 @@ def test_title_stays_on_one_line_and_moves_no_cursor() -> None:
     [
         {"apiVersion": "v1", "kind": "ConfigMap"},
         {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"},
+        {"apiVersion": "kubeflow.org/v1", "kind": "MXJob"},
         {"apiVersion": "kubeflow.org/v1", "kind": ["TFJob"]},
         {"apiVersion": 5, "kind": {"a": "b"}},
     ],
@@ -102,6 +103,17 @@ def test_other_kinds_are_ignored(value: Any) -> None:
             'kind: Unsupported value: "TfJob": supported values: "TFJob"',
         ),
         (
+            {**tfjob(), "kind": "TFJobs"},
+            'kind: Unsupported value: "TFJobs": supported values: "TFJob"',
+        ),
+        (
+            {**tfjob(), "kind": "TensorFlowTrainingJob"},
+            (
+                'apiVersion: Unsupported value: "kubeflow.org/v1": supported values:'
+                ' "batch.tensorstack.dev/v1beta1"'
+            ),
+        ),
+        (
             {**tfjob(), "apiVersion": "v1", "kind": "TensorFlowTrainingJob"},
             (
                 'apiVersion: Unsupported value: "v1": supported values:'
@@ -130,6 +142,28 @@ def test_document_that_is_nearly_a_job_is_reported_with_what_is_missing(
     value: Any, text: str
 ) -> None:
     assert faults_of(value) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"apiVersion": "kubeflow.org/v1", "kind": "TFJobs"}, "did you mean TFJob?"),
+        ({"apiVersion": "kubeflow.org/v1", "kind": "tfjob"}, "did you mean TFJob?"),
+        ({"apiVersion": "kubeflow.org/v1", "kind": "TJFob"}, "did you mean TFJob?"),
+        ({"apiVersion": "kubeflow/v1", "kind": "TFJob"}, "write kubeflow.org/v1"),
+        (
+            {"apiVersion": "kubeflow/v1", "kind": "tfjob"},
+            "write kubeflow.org/v1, and TFJob as kind",
+        ),
+        ({"kind": "TFJob"}, "add apiVersion: kubeflow.org/v1"),
+        ({"apiversion": "kubeflow.org/v1", "kind": "TFJob"}, "write apiVersion instead of"),
+        ({"apiVersion": "kubeflow.org/v1", "Kind": "TFJob"}, "write kind instead of Kind"),
+    ],
+)
+def test_a_misspelt_kind_or_version_gets_a_suggestion(given: dict[str, str], remedy: str) -> None:
+    found = checked({**given, "metadata": {"name": "j"}})
+    assert found is not None
+    assert [each.remedy[: len(remedy)] for each in found.faults] == [remedy]
 
 
 @pytest.mark.parametrize(

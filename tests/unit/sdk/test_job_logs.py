@@ -151,4 +151,4 @@ async def test_a_replica_that_the_job_does_not_have_is_an_error(
     with pytest.raises(TFJobError, match="has no replica 'worker-7'") as caught:
         async for _ in followed(cluster, job, LogOptions(replica="worker-7")):
             pass
-    assert caught.value.remedy == "it has 1 x worker; the first of a type is number 0"
+    assert caught.value.remedy == "it has worker-0"

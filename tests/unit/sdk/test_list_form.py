@@ -52,6 +52,20 @@ def test_seed_003_line_34_list_is_refused_with_the_map_of_this_very_file(
     assert form_in(remedies(value)) == spec
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"tfReplicaType": "Worker", "replicas": 2},
+        {"type": "Worker", "replicas": 2},
+        {"name": "Worker", "replicas": 2},
+        {"Worker": {"replicas": 2}},
+    ],
+)
+def test_the_type_is_read_wherever_people_write_it(entry: Json) -> None:
+    value = listed(entry, {"replicaType": "PS"}, api="kubeflow.org/v1")
+    assert form_in(remedies(value)) == {"tfReplicaSpecs": {"Worker": {"replicas": 2}, "PS": {}}}
+
+
 def test_seed_003_line_42_type_that_is_missing_is_master() -> None:
     value = listed({"Replicas": 1, "Template": {"spec": {}}}, {"TfReplicaType": "WORKER"})
     assert form_in(remedies(value)) == {
@@ -65,10 +79,22 @@ def test_the_map_form_is_valid() -> None:
     assert checked({**value, "spec": form_in(remedies(value))}).faults == []
 
 
-@pytest.mark.parametrize("entries", [[], [1], [{}, {"tfReplicaType": "MASTER"}]])
-def test_list_that_means_no_map_keeps_the_general_remedy(entries: list[Any]) -> None:
-    (remedy,) = remedies(listed(*entries))
-    assert remedy == "write it as indented `name: value` lines, or remove the field"
+@pytest.mark.parametrize(
+    ("api", "entries"),
+    [
+        ("kubeflow.org/v1beta1", []),
+        ("kubeflow.org/v1beta1", [1]),
+        ("kubeflow.org/v1beta1", [{}, {"tfReplicaType": "MASTER"}]),
+        ("kubeflow.org/v1", [{"replicas": 2}]),
+        ("kubeflow.org/v1", [{"name": "mine", "replicas": 2}]),
+    ],
+)
+def test_list_that_means_no_map_is_answered_with_an_example(api: str, entries: list[Any]) -> None:
+    value = listed(*entries, api=api)
+    (remedy,) = remedies(value)
+    first, _, text = remedy.partition("\n")
+    assert first == "write the list as a map with one key per replica type, such as:"
+    assert checked({**value, "spec": yaml.safe_load(text)}).faults == []
 
 
 def test_lines_of_a_remedy_are_indented_below_it() -> None:

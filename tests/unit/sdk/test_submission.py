@@ -25,27 +25,27 @@ async def code_of(cluster: Cluster) -> PartialObjectMetadata:
 
 
 async def test_what_is_made_for_two_jobs_at_once_belongs_to_both(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    bare_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patch, has_second = cluster.api.patch, False
+    patch, has_second = bare_cluster.api.patch, False
 
     async def late(*args: Any, **options: Any) -> Any:
         nonlocal has_second
         if not has_second:
             has_second = True
-            await submission.submit(cluster, [CODE, tfjob("W1", name="second")])
+            await submission.submit(bare_cluster, [CODE, tfjob("W1", name="second")])
         return await patch(*args, **options)
 
-    monkeypatch.setattr(cluster.api, "patch", late)
-    await submission.submit(cluster, [CODE, tfjob("W1", name="first")])
-    owners = (await code_of(cluster)).metadata.owner_references
+    monkeypatch.setattr(bare_cluster.api, "patch", late)
+    await submission.submit(bare_cluster, [CODE, tfjob("W1", name="first")])
+    owners = (await code_of(bare_cluster)).metadata.owner_references
     assert {each.name for each in owners} == {"first", "second"}
 
 
 async def test_a_submission_fails_if_others_change_its_objects_all_the_time(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    bare_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    patch, count = cluster.api.patch, 0
+    patch, count = bare_cluster.api.patch, 0
 
     async def late(path: str, change: Json, **options: Any) -> Any:
         nonlocal count
@@ -54,20 +54,20 @@ async def test_a_submission_fails_if_others_change_its_objects_all_the_time(
         await patch(path, {"metadata": {"labels": {"count": str(count)}}}, **options)
         return await patch(path, change, **options)
 
-    monkeypatch.setattr(cluster.api, "patch", late)
+    monkeypatch.setattr(bare_cluster.api, "patch", late)
     with pytest.raises(Conflict):
-        await submission.submit(cluster, [CODE, tfjob("W1")])
+        await submission.submit(bare_cluster, [CODE, tfjob("W1")])
 
 
 async def test_a_failed_submission_deletes_only_what_it_made(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    bare_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
-        await cluster.api.delete(f"{MAPS}/code")
-        await cluster.api.create(MAPS, CODE, decode=PartialObjectMetadata)
+        await bare_cluster.api.delete(f"{MAPS}/code")
+        await bare_cluster.api.create(MAPS, CODE, decode=PartialObjectMetadata)
         raise TFJobError("out of luck")
 
     monkeypatch.setattr(submission, "_read", fail)
     with pytest.raises(TFJobError, match="out of luck"):
-        await submission.submit(cluster, [CODE, tfjob("W1")])
-    assert (await code_of(cluster)).metadata.name == "code"
+        await submission.submit(bare_cluster, [CODE, tfjob("W1")])
+    assert (await code_of(bare_cluster)).metadata.name == "code"

@@ -3,16 +3,12 @@
 import pytest
 
 from tests.support.dialect_jobs import entry, tf_job
-from tests.support.fake_api import FakeApi, whole
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer
 from tests.support.tfjobs import Json, tfjob
 from tfjob.cli.main import main
-from tfjob.client.config import Config
-from tfjob.client.http import Api
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
-from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob, stored_dialects
 from tfjob.sdk.template_changes import changed_templates
 
@@ -101,7 +97,7 @@ def test_ended_pods_and_finished_jobs_are_left_out(
     assert template_line(capsys, server) == ""
 
 
-async def test_the_generated_command_of_a_default_server_is_no_part_of_a_template() -> None:
+def test_the_generated_command_of_a_default_server_is_no_part_of_a_template() -> None:
     before, now = default_servers(workers=1), default_servers(workers=2)
     assert isinstance(before.job, Job)
     (servers,) = [each for each in before.job.replicas if each.commands]
@@ -110,9 +106,9 @@ async def test_the_generated_command_of_a_default_server_is_no_part_of_a_templat
     pod["metadata"]["ownerReferences"] = [
         {"uid": "u", "controller": True, "kind": "Job", "name": servers.name(0)}
     ]
-    assert await sentences(now, pod) == []
+    assert changed_templates(now, [pod]) == []
     pod["spec"]["containers"][0]["image"] = "other"
-    (told,) = await sentences(now, pod)
+    (told,) = changed_templates(now, [pod])
     assert told.startswith("ps-0 differs from the template of PS (image of tensorflow): ")
 
 
@@ -122,9 +118,3 @@ def default_servers(*, workers: int) -> ClusterJob:
     (dialect,) = [each for each in stored_dialects() if each.kind == manifest["kind"]]
     job = dialect.decode(manifest, Settings())
     return ClusterJob(dialect=dialect, manifest=manifest, job=job)
-
-
-async def sentences(found: ClusterJob, pod: Json) -> list[str]:
-    pods = whole({"kind": "PodList", "items": [pod]})
-    async with FakeApi([pods]) as fake, Api(Config(server=fake.url)) as api:
-        return await changed_templates(Cluster(api=api, namespace="default"), found)

@@ -18,7 +18,6 @@ from tfjob.core.diagnosis import (
     failures,
     gang_waits,
     pod_events,
-    stalls,
     waiting,
 )
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
@@ -113,7 +112,7 @@ def _diagnosis(
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
     suspected = observed.suspects
-    may_wait = _may_wait(builder) or any(stalls.of_job(observed))
+    may_wait = _may_wait(builder) or any(waiting.of_stalled_job(observed))
     if not suspected and stored is None and not may_wait:
         return None
     seen = [
@@ -263,7 +262,7 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     found = [
         *gang_waits.of_job(builder.job, children, now=builder.now),
         *deadlock.of_job(builder.job.name, children, now=builder.now),
-        *stalls.of_job(observed),
+        *waiting.of_stalled_job(observed),
     ]
     stored = builder.job.status.diagnosis
     if stored is None or stored.cause not in BLOCKING:

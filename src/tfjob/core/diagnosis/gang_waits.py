@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from tfjob.core import gang_scheduling
+from tfjob.core import pod_group
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.waiting import GROUP_SILENCE, Wait, due_after, silent_until
-from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.pod_state import has_ended
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.k8s import time
 from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.pod import Pod
@@ -71,7 +71,7 @@ def _lacks_members(
 ) -> Iterator[Wait]:
     """kube-scheduler holds the pods of an incomplete PodGroup back without reporting it."""
     members = [pod for pod in children.pods if _is_member(pod, group.metadata.name)]
-    wanted = gang_scheduling.stored_size(gang, group)
+    wanted = pod_group.stored_size(gang, group)
     held = [pod for pod in members if not (pod.spec.node_name or _is_known(pod))]
     if wanted is None or len(members) >= wanted or not held:
         return

@@ -194,7 +194,7 @@ def _has_failed(status: ContainerStatus) -> bool:
 def _is_about(event: PodEvent, killed_at: datetime | None) -> bool:
     """Whether the event is about the container that ended at `killed_at`: a killed container ends
     within its grace period."""
-    at = time.parse(event.last_timestamp)
+    at = event.last_seen
     if at is None or killed_at is None:
         return True
     return -_SKEW <= killed_at - at <= _LONGEST_GRACE

@@ -1,4 +1,4 @@
-"""Why a pod waits, according to its scheduler and its kubelet.
+"""Why a pod waits, according to its scheduler and its kubelet, and whether all pods are idle.
 
 A pod that is making progress (scheduled, pulling, creating) has no cause. An unschedulable pod is
 reported only after a few seconds, because the next scheduling attempt often places it.
@@ -12,12 +12,14 @@ import msgspec
 
 from tfjob.core.diagnosis import pod_events
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.observe import ReplicaInstance
+from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.stuck_pods import WARN_AFTER
 from tfjob.k8s import time
 from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
 
+IDLE: Final = "tfjob.dev/Idle"
+"""The condition that the node sets on pods whose processes use no CPU and print nothing."""
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
 GROUP_SILENCE: Final = timedelta(seconds=30)
 """How long a scheduler may take to report anything about a PodGroup."""
@@ -213,3 +215,35 @@ def _terminating(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
             replica=replica,
             node=pod.spec.node_name,
         )
+
+
+def of_stalled_job(observed: ObservedState) -> Iterator[Wait]:
+    """One wait if all replicas are idle, since the last of them became idle; else none.
+
+    A replica that waits for others is idle too, so one idle replica says nothing about the job.
+    """
+    found: list[PodCondition] = []
+    for instance in _unfinished(observed):
+        condition = _idle_condition(instance)
+        # Most jobs return here at their first replica.
+        if condition is None:
+            return
+        found.append(condition)
+    if found:
+        latest = max(found, key=lambda each: each.last_transition_time or "")
+        since = time.parse(latest.last_transition_time)
+        yield Wait(cause=Cause.STALLED, since=since, reason=latest.reason, detail=latest.message)
+
+
+def _unfinished(observed: ObservedState) -> Iterator[ReplicaInstance]:
+    for instances in observed.instances.values():
+        for instance in instances:
+            if not instance.is_completed and not instance.is_succeeded:
+                yield instance
+
+
+def _idle_condition(instance: ReplicaInstance) -> PodCondition | None:
+    if instance.pod is None or not instance.is_active:
+        return None
+    conditions = instance.pod.status.conditions
+    return next((each for each in conditions if each.type == IDLE and each.status == "True"), None)

@@ -8,9 +8,8 @@ operator evaluate the same rules; reports say how they word a violation.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.kubeflow import api, validation_messages
-from tfjob.dialects.object_name import remedy_for_name
+from tfjob.dialects.naming import MAX_NAME_LENGTH, remedy_for_name
 from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Report, Schema, needs_text, rule
 from tfjob.k8s.field import FaultKind
 

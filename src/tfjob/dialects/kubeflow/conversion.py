@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.dialects.base import Manifest
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.kubeflow import api
+from tfjob.dialects.kubeflow import api, defaults
 from tfjob.k8s import field
 from tfjob.k8s.nesting import UNREADABLE, is_deep
 
@@ -57,7 +57,7 @@ def down(manifest: Manifest) -> Manifest:
     kept_policy = {key: policy.pop(key) for key in _POLICY_ONLY_V1 if key in policy}
     if kept_policy:
         kept[_POLICY] = kept_policy
-    spec = {_CLEAN: api.CLEAN_POLICY, **_saying(given), **_saying(policy)}
+    spec = {_CLEAN: defaults.CLEAN_POD_POLICY, **_saying(given), **_saying(policy)}
     found = {**manifest, "apiVersion": api.OLD_API_VERSION, "spec": spec}
     if kept:
         text = msgspec.json.encode(kept, order="sorted").decode()
@@ -98,7 +98,7 @@ def _moved_into_policy(spec: Mapping[str, Any], *, is_old: bool) -> Mapping[str,
     if policy is None:
         return spec
     outer = {key: spec[key] for key in _MOVED if key in spec}
-    default = {_CLEAN: api.OLD_CLEAN_POLICY} if is_old else {}
+    default = {_CLEAN: defaults.OLD_CLEAN_POD_POLICY} if is_old else {}
     joined = {**default, **_saying(outer), **_saying(policy)}
     rest = {key: value for key, value in spec.items() if key not in {_POLICY, *_MOVED}}
     return {**rest, _POLICY: joined} if joined else rest

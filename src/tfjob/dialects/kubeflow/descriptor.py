@@ -1,7 +1,7 @@
 """Descriptor of kubeflow.org TFJobs."""
 
 from tfjob.dialects.descriptor import CHILD_VERBS, Access, Descriptor
-from tfjob.dialects.kubeflow.gang import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
+from tfjob.dialects.kubeflow.scheduling_policy import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from tfjob.core.exit_codes import ExitCodes
+from tfjob.core import tf_config
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
-    CleanPolicy,
+    ExitCodes,
     Job,
     LabelKeys,
     Owner,
@@ -16,15 +16,15 @@ from tfjob.core.job import (
     SuccessCriterion,
     TFConfig,
 )
-from tfjob.core.naming import child_prefix, label_value
-from tfjob.dialects import job_annotations, tf_config_limit
+from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
-from tfjob.dialects.kubeflow import api, kueue, status
+from tfjob.dialects.kubeflow import api, defaults, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
-from tfjob.dialects.kubeflow.gang import gang_for
+from tfjob.dialects.kubeflow.scheduling_policy import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
+from tfjob.dialects.naming import child_prefix, label_value
 from tfjob.dialects.stored_values import (
     is_deleting,
     mapping,
@@ -96,7 +96,6 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         gang=gang_for(
             settings,
             job_name=owner.name,
-            total=total,
             policy=spec.scheduling,
             annotations=_annotations(given),
         ),
@@ -109,7 +108,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         is_external=external,
         is_deleting=deleting,
     )
-    return tf_config_limit.checked(found, path=SPECS)
+    return tf_config.checked(found, path=SPECS)
 
 
 def _annotations(manifest: Manifest) -> Mapping[str, str]:
@@ -152,7 +151,7 @@ def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
 
 def _policy(spec: Spec, settings: Settings, annotated: JobAnnotations) -> RunPolicy:
     return RunPolicy(
-        clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
+        clean=defaults.clean_pod_policy(spec.clean_policy, settings),
         ttl=time.duration(spec.ttl),
         deadline=time.duration(spec.deadline),
         backoff_limit=spec.backoff_limit,

@@ -7,7 +7,7 @@ replicas are.
 """
 
 from tfjob.core.job import Owner
-from tfjob.core.queue_spec import MARK, QueueSpec
+from tfjob.core.scheduling_spec import QUEUE_MARK, QueueSpec
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.stored_values import mapping, metadata_of
 
@@ -45,7 +45,7 @@ def queue_for(
             _GROUP: name,
             **({_PRIORITY: priority} if priority else {}),
         },
-        pod_annotations={_SIZE: str(total), MARK: name},
+        pod_annotations={_SIZE: str(total), QUEUE_MARK: name},
     )
 
 

@@ -5,7 +5,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.dialects import diagnosis_field
-from tfjob.dialects.kubeflow import api, cel_rules, validation_messages
+from tfjob.dialects.kubeflow import api, cel_rules, defaults, validation_messages
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -103,7 +103,9 @@ def _run_policy() -> Schema:
                 among=CLEAN_POLICIES,
             ),
             **{key: _limit(key, about) for key, about in _LIMITS.items()},
-            "suspend": boolean("If true, all pods are deleted until it is false.", default=False),
+            "suspend": boolean(
+                "If true, all pods are deleted until it is false.", default=defaults.SUSPEND
+            ),
             "managedBy": with_remedies(
                 text(
                     "The controller that runs the job; absent means the operator. Immutable.",

@@ -1,7 +1,8 @@
-"""Reads the spec of a TFJob: applies the schema, its rules, and defaults in memory.
+"""Reads the spec of a TFJob: applies the schema, its rules and its defaults.
 
 Replica types are case-insensitive; values in `runPolicy` take precedence over the older fields in
-the spec. The stored object is never changed.
+the spec. Templates are passed on as written; only the fields that services and TF_CONFIG depend on
+are read.
 """
 
 import functools
@@ -10,17 +11,25 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.job import CleanPolicy, RestartPolicy
+from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy, ServicePort
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.kubeflow import api, schema
+from tfjob.dialects.kubeflow import api, defaults, schema
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
-from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.object_name import check_job, read_name, rules_of
+from tfjob.dialects.naming import check_job, read_name, rules_of
 from tfjob.dialects.rule_check import RuleTree
 from tfjob.dialects.schema_check import valid_part
 
 SPECS = "spec.tfReplicaSpecs"
 _SPEC = schema.spec()
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A template with its TensorFlow port, and what was read of it."""
+
+    body: Mapping[str, Any] = {}
+    port: int = api.PORT
+    ports: Sequence[ServicePort] = ()
+    has_restart_policy: bool = False
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True):
@@ -75,10 +84,13 @@ def _with_entries(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 def _spec_of(spec: Mapping[str, Any]) -> Spec:
     policy = spec.get("runPolicy") or {}
-    found = {key.lower(): each for key, each in spec["tfReplicaSpecs"].items()}
-    kinds = [kind for kind in api.TYPES if kind.lower() in found]
+    replicas = [
+        _replica_of(each, kind=kind)
+        for kind, each in defaults.replicas(spec["tfReplicaSpecs"]).items()
+    ]
+    total = sum(each.count for each in replicas)
     return Spec(
-        replicas=[_replica_of(found[kind.lower()], kind=kind) for kind in kinds],
+        replicas=replicas,
         clean_policy=policy.get("cleanPodPolicy") or spec.get("cleanPodPolicy"),
         ttl=_limit(spec, policy, "ttlSecondsAfterFinished"),
         deadline=_limit(spec, policy, "activeDeadlineSeconds"),
@@ -86,17 +98,49 @@ def _spec_of(spec: Mapping[str, Any]) -> Spec:
         is_suspended=bool(policy.get("suspend")),
         succeeds_with_all_workers=bool(spec.get("successPolicy")),
         is_dynamic=bool(spec.get("enableDynamicWorker")),
-        scheduling=_scheduling(policy.get("schedulingPolicy") or {}),
+        scheduling=defaults.scheduling_policy(policy.get("schedulingPolicy") or {}, total=total),
     )
 
 
 def _replica_of(given: Mapping[str, Any], *, kind: str) -> ReplicaSpec:
     return ReplicaSpec(
         type=kind,
-        count=given.get("replicas", 1),
-        restart=RestartPolicy(given.get("restartPolicy") or RestartPolicy.NEVER),
+        count=given["replicas"],
+        restart=RestartPolicy(given["restartPolicy"]),
         template=read_template(given["template"]),
     )
+
+
+def read_template(given: Mapping[str, Any]) -> Template:
+    """Read a valid template that has the TensorFlow port."""
+    spec = given["spec"]
+    own = next(each for each in spec["containers"] if each.get("name") == TRAINING_CONTAINER)
+    port = next(each for each in own["ports"] if each.get("name") == api.PORT_NAME)
+    return Template(
+        body=given,
+        port=int(port["containerPort"]),
+        ports=_service_ports(own["ports"]),
+        has_restart_policy=bool(spec.get("restartPolicy")),
+    )
+
+
+def _service_ports(ports: Sequence[Mapping[str, Any]]) -> list[ServicePort]:
+    """Each (port, protocol) once, with a unique name; the TensorFlow port keeps its name."""
+    given: dict[tuple[int, str], tuple[str, str]] = {}
+    for port in ports:
+        name, protocol = port.get("name") or "", port.get("protocol") or ""
+        place = (int(port["containerPort"]), protocol or "TCP")
+        if place not in given or name == api.PORT_NAME:
+            given[place] = (name, protocol)
+    taken = {name for name, _ in given.values() if name}
+    found: list[ServicePort] = []
+    for (number, transport), (name, protocol) in given.items():
+        shown = name or f"port-{number}"
+        if not name and shown in taken:
+            shown = f"{shown}-{transport.lower()}"
+        taken.add(shown)
+        found.append(ServicePort(name=shown, port=number, protocol=protocol))
+    return found
 
 
 def _tolerated(spec: object) -> object:
@@ -127,13 +171,3 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
     return isinstance(manager, str) and manager != api.MANAGER
-
-
-def _scheduling(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {
-        "minAvailable": given.get("minAvailable"),
-        "queue": given.get("queue"),
-        "priorityClass": given.get("priorityClass"),
-        "minResources": dict(given.get("minResources") or {}) or None,
-        "scheduleTimeoutSeconds": given.get("scheduleTimeoutSeconds"),
-    }

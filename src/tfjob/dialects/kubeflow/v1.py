@@ -20,10 +20,10 @@ from tfjob.dialects.base import (
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as crd_of
 from tfjob.dialects.diagnosis_field import WHY
-from tfjob.dialects.kubeflow import api
+from tfjob.dialects.kubeflow import api, defaults
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow import status as kubeflow_status
-from tfjob.dialects.kubeflow.gang import pod_groups
+from tfjob.dialects.kubeflow.scheduling_policy import pod_groups
 from tfjob.dialects.kubeflow.schema import schema
 from tfjob.k8s.field import Fault
 
@@ -115,7 +115,7 @@ def _definition() -> dict[str, Any]:
     read, so no conversion webhook is needed.
     """
     current = _version(api.VERSION, clean_pod_policy=None)
-    old = _version(api.OLD_VERSION, clean_pod_policy=api.OLD_CLEAN_POLICY)
+    old = _version(api.OLD_VERSION, clean_pod_policy=defaults.OLD_CLEAN_POD_POLICY)
     old |= {"storage": False, "deprecated": True, "deprecationWarning": api.DEPRECATION}
     return crd_of(_NAMES, [current, old])
 

@@ -8,8 +8,8 @@ import difflib
 from collections.abc import Sequence
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.kubeflow import api
+from tfjob.dialects.naming import MAX_NAME_LENGTH
 
 BAD_NAME = "should match: {}"
 LONG_LABEL = f"must be no more than {MAX_NAME_LENGTH} characters"

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.naming import MAX_NAME_LENGTH
 from tfjob.dialects.rule_check import RuleTree, violations
 from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorflow import api, cel_rules, schema, validation_messages

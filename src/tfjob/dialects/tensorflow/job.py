@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core.exit_codes import ExitCodes
+from tfjob.core import tf_config
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
     Companion,
+    ExitCodes,
     Job,
     LabelKeys,
     Owner,
@@ -22,7 +23,6 @@ from tfjob.core.job import (
     Workload,
 )
 from tfjob.core.messages import Messages, MessageTemplate
-from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
@@ -120,7 +120,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         keeps_last_lines=settings.keeps_last_lines,
         is_deleting=deleting,
     )
-    job = tf_config_limit.checked(found, path=SPECS)
+    job = tf_config.checked(found, path=SPECS)
     if isinstance(job, InvalidJob):
         return msgspec.structs.replace(job, messages=_refusal(job.faults[0]))
     return job

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tfjob.core.naming import child_prefix, label_value
+from tfjob.dialects.naming import child_prefix, label_value
 from tfjob.dialects.tensorflow import api
 
 _MAX_PREFIX_LENGTH = 40

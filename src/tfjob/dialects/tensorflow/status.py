@@ -10,7 +10,7 @@ from typing import Any
 
 from tfjob.core.companion_problem import companion_problem
 from tfjob.core.invalid_job import InvalidJob
-from tfjob.core.job import CleanPolicy, Job
+from tfjob.core.job import CleanPolicy, Job, ReplicaType
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
     Children,
@@ -26,10 +26,12 @@ from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects import diagnosis_field
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
-from tfjob.dialects.tensorflow import api, replica_defaults
+from tfjob.dialects.tensorflow import api, key_aliases
+from tfjob.dialects.tensorflow.template import has_training_container
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
+_REPLICAS = "replicaSpecs"
 FIELDS = frozenset(
     {
         "conditions",
@@ -39,7 +41,7 @@ FIELDS = frozenset(
         "reason",
         "replicaStatuses",
         "state",
-        replica_defaults.FIELD,
+        _REPLICAS,
     }
 )
 _ENDED = frozenset({api.DONE, api.CLEAN_UP})
@@ -132,7 +134,29 @@ def _ended(job: Job, status: JobStatus, context: StatusContext) -> dict[str, Any
 
 
 def _defaults(job: Job, context: StatusContext) -> dict[str, Any]:
-    return replica_defaults.shown(job, stored=context.stored, read_spec=context.read_spec)
+    """What the operator supplies for replicas, unless the spec shows it; it never changes again.
+
+    Nothing is added to the list of replicas in the spec: a client that applies its file again
+    would replace the whole list, and so change the job.
+    """
+    if context.stored.get(_REPLICAS):
+        return {_REPLICAS: context.stored[_REPLICAS]}
+    spec = key_aliases.normalised(context.read_spec(), key_aliases.SPEC)
+    entries = [
+        key_aliases.normalised(each, key_aliases.REPLICA)
+        for each in mappings(spec.get("replicaSpecs"))
+    ]
+    if all("IsDefaultPS" in each for each in entries):
+        return {}
+    return {_REPLICAS: [_defaults_of(*pair) for pair in zip(job.replicas, entries, strict=False)]}
+
+
+def _defaults_of(replica: ReplicaType, given: Mapping[str, Any]) -> dict[str, Any]:
+    is_default_server = bool(replica.commands)
+    found: dict[str, Any] = {"IsDefaultPS": is_default_server, "tfReplicaType": replica.type}
+    if is_default_server and not has_training_container(mapping(given.get("template"))):
+        found["template"] = replica.template
+    return found
 
 
 def _shown(

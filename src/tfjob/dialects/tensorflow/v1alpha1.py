@@ -18,7 +18,7 @@ from tfjob.dialects.base import (
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as crd_of
 from tfjob.dialects.diagnosis_field import WHY
-from tfjob.dialects.tensorflow import api, conversion, defaulting
+from tfjob.dialects.tensorflow import api, conversion, defaults
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
 from tfjob.dialects.tensorflow.key_aliases import unknown_fields
@@ -88,7 +88,7 @@ class TensorflowV1alpha1:
         tokens: Iterator[str],
         is_taken: Callable[[str], bool],
     ) -> dict[str, Any] | None:
-        return defaulting.defaulted_spec(manifest, settings, tokens=tokens, is_taken=is_taken)
+        return defaults.defaulted_spec(manifest, settings, tokens=tokens, is_taken=is_taken)
 
     def encode_status(
         self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext

@@ -5,7 +5,7 @@ byte. `{}` is a placeholder.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import MAX_NAME_LENGTH
+from tfjob.dialects.naming import MAX_NAME_LENGTH
 from tfjob.dialects.tensorflow import api
 
 BAD_TERMINATION = "invalid termination policy: {}"

@@ -6,8 +6,7 @@ say how they word a violation.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.core.naming import MAX_NAME_LENGTH
-from tfjob.dialects.object_name import remedy_for_name
+from tfjob.dialects.naming import MAX_NAME_LENGTH, remedy_for_name
 from tfjob.dialects.schema import (
     GIVEN_NAME,
     RESERVED,

@@ -1,7 +1,15 @@
 """Descriptor of batch.tensorstack.dev TensorFlowTrainingJobs."""
 
 from tfjob.dialects.descriptor import CHILD_VERBS, INFORMER_VERBS, Access, Descriptor, Flag
-from tfjob.dialects.tensorstack import gang, tensorboard
+from tfjob.dialects.tensorstack import tensorboard
+from tfjob.dialects.tensorstack.t9k_scheduler import (
+    BACKENDS,
+    FLAG,
+    OWN_GROUPS,
+    T9K,
+    VOLCANO,
+    VOLCANO_GROUPS,
+)
 from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 
 _BACKEND = "operator.t9kPodGroupBackend"
@@ -24,17 +32,17 @@ DESCRIPTOR = Descriptor(
             verbs=(*INFORMER_VERBS, "create", "patch"),
             why="request a TensorBoard from the controller of the T9k platform",
         ),
-        Access(option=gang.T9K, api=gang.OWN_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
-        Access(option=gang.VOLCANO, api=gang.VOLCANO_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
+        Access(option=T9K, api=OWN_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
+        Access(option=VOLCANO, api=VOLCANO_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
     ),
     options={
-        gang.T9K: f'eq .Values.{_BACKEND} "{gang.T9K}"',
-        gang.VOLCANO: f'eq .Values.{_BACKEND} "{gang.VOLCANO}"',
+        T9K: f'eq .Values.{_BACKEND} "{T9K}"',
+        VOLCANO: f'eq .Values.{_BACKEND} "{VOLCANO}"',
     },
     flags=(
         Flag(
-            name=gang.FLAG,
-            choices=gang.BACKENDS,
+            name=FLAG,
+            choices=BACKENDS,
             help="kind of PodGroups for TensorFlowTrainingJobs with a queue",
             value=_BACKEND,
             local="none",

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.exit_codes import ExitCodes
-from tfjob.core.gang_spec import GangSpec
+from tfjob.core import tf_config
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
+    ExitCodes,
     Job,
     LabelKeys,
     Owner,
@@ -26,16 +26,17 @@ from tfjob.core.job import (
     SuccessCriterion,
     TFConfig,
 )
-from tfjob.core.naming import child_prefix, label_value
+from tfjob.core.scheduling_spec import GangSpec
 from tfjob.core.status import ConditionType
-from tfjob.dialects import job_annotations, tf_config_limit
+from tfjob.dialects import job_annotations
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
+from tfjob.dialects.naming import child_prefix, label_value
 from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
-from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
+from tfjob.dialects.tensorstack.t9k_scheduler import backend_of, gang_for, scheduled
 from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
@@ -74,7 +75,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         )
     job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
     job = _annotated(job, job_annotations.read(given, recovery=settings.recovery))
-    return tf_config_limit.checked(job, path=SPECS)
+    return tf_config.checked(job, path=SPECS)
 
 
 def _annotated(job: Job, annotated: JobAnnotations) -> Job:

@@ -12,7 +12,7 @@ import msgspec
 
 from tfjob.core.job import CleanPolicy, RestartPolicy
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.object_name import check_job, read_name, rules_of
+from tfjob.dialects.naming import check_job, read_name, rules_of
 from tfjob.dialects.rule_check import RuleTree
 from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import schema, validation_messages

@@ -9,11 +9,11 @@ from typing import Any
 
 from tfjob.core.companion_problem import companion_problem
 from tfjob.core.job import Companion, Job
-from tfjob.core.naming import label_value
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Settings
-from tfjob.dialects.tensorstack import api, gang
+from tfjob.dialects.naming import label_value
+from tfjob.dialects.tensorstack import api, t9k_scheduler
 from tfjob.dialects.tensorstack.tensorboard_spec import Board
 from tfjob.k8s.child_types import CompanionObject
 
@@ -39,7 +39,7 @@ def companions(
         return [_vendors(board, name=name, job_name=job_name)]
     if not board.sources and board.elsewhere:
         return []
-    backend = gang.backend_of(settings)
+    backend = t9k_scheduler.backend_of(settings)
     return [
         _deployment(board, name=name, job_name=job_name, backend=backend),
         _service(name=name, job_name=job_name),
@@ -147,7 +147,7 @@ def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Comp
     kept = {"replicas": 0 if board.is_suspended else 1}
     # The operator watches pods of this component, and reports why this one does not start.
     pod_labels, scheduler = {**labels, api.LABEL_COMPONENT: api.COMPONENT}, {}
-    if board.queue and backend == gang.T9K:
+    if board.queue and backend == t9k_scheduler.T9K:
         pod_labels[api.LABEL_QUEUE] = label_value(board.queue)
         scheduler = {"schedulerName": api.SCHEDULER}
     claims = list(dict.fromkeys(source.claim for source in board.sources))

@@ -21,8 +21,8 @@ from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.tensorstack import api, conversion, tensorboard
 from tfjob.dialects.tensorstack import job as tensorstack_job
 from tfjob.dialects.tensorstack import status as tensorstack_status
-from tfjob.dialects.tensorstack.gang import backend_of, pod_groups
 from tfjob.dialects.tensorstack.schema import schema
+from tfjob.dialects.tensorstack.t9k_scheduler import backend_of, pod_groups
 from tfjob.k8s.field import Fault
 
 _NAMES = Names(

@@ -17,9 +17,7 @@ ANNOTATION = {"tfjob.dev/recovery": "Replica"}
 
 def running(roles: str = "W3", *, restart: str = "ExitCode", **fields: Any) -> Passes:
     settings = fields.pop("settings", None)
-    annotations = fields.pop("annotations", {})
     given = manifest(roles, restart=restart, **fields)
-    given["metadata"]["annotations"] = annotations
     passes = Passes(given, settings)
     passes.go()
     passes.go(*pods(worker="RRR"), now=at(1))

@@ -110,8 +110,9 @@ def test_job_comes_back_equal() -> None:
         "suspend": True,
         "schedulingPolicy": {"minAvailable": 2, "queue": "q", "minResources": {"cpu": 1}},
     }
-    given = manifest("C1 W2", run_policy=policy, successPolicy="AllWorkers")
-    given["metadata"]["annotations"] = {"mine": "stays"}
+    given = manifest(
+        "C1 W2", run_policy=policy, successPolicy="AllWorkers", annotations={"mine": "stays"}
+    )
     before = copy.deepcopy(given)
     assert up(down(given)) == before
     assert given == before
@@ -144,9 +145,7 @@ FIELDS = st.fixed_dictionaries(
 def test_every_job_comes_back_equal(
     fields: dict[str, Any], annotations: dict[str, str] | None
 ) -> None:
-    job = manifest(**fields)
-    if annotations is not None:
-        job["metadata"]["annotations"] = annotations
+    job = manifest(annotations=annotations, **fields)
     assert up(down(job)) == job
     assert KubeflowV1beta1().validate(down(job)) == KubeflowV1().validate(job) == []
 

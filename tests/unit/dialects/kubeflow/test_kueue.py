@@ -19,7 +19,7 @@ from tests.support.builders import (
 )
 from tests.unit.dialects.rendering import children_of
 from tfjob.core.plan import FinalizerRemoval, Plan
-from tfjob.core.queue_spec import MARK
+from tfjob.core.scheduling_spec import QUEUE_MARK
 from tfjob.dialects.base import Settings
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod, PodCondition
@@ -43,7 +43,7 @@ def held(pod: Pod, group: str = "j-u-3", **annotations: str) -> Pod:
     meta = pod.metadata
     labels = {**meta.labels, GROUP: group, MANAGED: "true"}
     changed = msgspec.structs.replace(
-        meta, finalizers=[MANAGED], labels=labels, annotations={MARK: group, **annotations}
+        meta, finalizers=[MANAGED], labels=labels, annotations={QUEUE_MARK: group, **annotations}
     )
     return msgspec.structs.replace(pod, metadata=changed)
 
@@ -77,7 +77,7 @@ def test_pods_are_marked_as_one_group_of_the_size_of_the_job() -> None:
         assert (labels[QUEUE], labels[GROUP]) == ("team", "j-u-3")
         assert labels["kueue.x-k8s.io/priority-class"] == "high"
         annotations = pod["metadata"]["annotations"]
-        assert (annotations[SIZE], annotations[MARK]) == ("3", "j-u-3")
+        assert (annotations[SIZE], annotations[QUEUE_MARK]) == ("3", "j-u-3")
 
 
 @pytest.mark.parametrize(("settings", "is_on"), [(GROUPED, True), (Settings(), False)])
@@ -216,8 +216,7 @@ def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
 
 def restarted_group() -> Passes:
     """A job of three workers that restarts as a whole because one was killed, at second 5."""
-    given = queued("W3", restart="ExitCode")
-    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    given = queued("W3", restart="ExitCode", annotations={RECOVERY: "Group"})
     passes = Passes(given, GROUPED)
     running = [held(a_pod("worker", each)) for each in range(3)]
     passes.go(*running)

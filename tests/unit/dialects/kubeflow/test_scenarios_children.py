@@ -15,8 +15,8 @@ from tests.support.builders import (
     replica_spec,
 )
 from tests.unit.dialects.rendering import children_of, pods_of, services_of
-from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects.base import Settings
+from tfjob.dialects.naming import child_prefix, label_value
 
 OPERATOR = "training.kubeflow.org/operator-name"
 JOB = "training.kubeflow.org/job-name"

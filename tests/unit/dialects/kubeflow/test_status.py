@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders import NOW, at
+from tests.support.builders import NOW, Passes, a_pod, at, manifest
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis
 from tfjob.core.status import Condition, JobStatus, Limit, PodRecord, RecordCause, ReplicaStatus
@@ -178,3 +178,42 @@ def test_restart_without_a_time_is_forgotten() -> None:
     assert status.decode(stored).of("Worker").records == (
         PodRecord(0, "", 0, NOW, RecordCause.REMOVED),
     )
+
+
+def test_whole_status_after_success_is_that_of_the_contract() -> None:
+    passes = Passes(manifest("C1 W1", restart="ExitCode"))
+    passes.go()
+    passes.go(a_pod("chief"), a_pod("worker"), now=at(1))
+    ended = [a_pod(role, 0, "Succeeded", exit_code=0) for role in ("chief", "worker")]
+    passes.go(*ended, now=at(2))
+    first, last = time.render(NOW), time.render(at(2))
+
+    def condition(kind: str, state: str, message: str, when: str) -> dict[str, str]:
+        return {
+            "type": kind,
+            "status": state,
+            "reason": f"TFJob{kind}",
+            "message": message,
+            "lastUpdateTime": when,
+            "lastTransitionTime": when,
+        }
+
+    def counts(role: str) -> dict[str, object]:
+        selector = (
+            "training.kubeflow.org/job-name=j,"
+            "training.kubeflow.org/operator-name=tfjob-controller,"
+            f"training.kubeflow.org/replica-type={role}"
+        )
+        return {"succeeded": 1, "completedIndexes": "0", "selector": selector}
+
+    shown = status.encode(passes.job.status)
+    assert shown == {
+        "conditions": [
+            condition("Created", "True", "TFJob j is created.", first),
+            condition("Running", "False", "TFJob n/j is running.", last),
+            condition("Succeeded", "True", "TFJob n/j successfully completed.", last),
+        ],
+        "replicaStatuses": {"Chief": counts("chief"), "Worker": counts("worker")},
+        "startTime": first,
+        "completionTime": last,
+    }

@@ -17,7 +17,7 @@ from tests.unit.dialects.tensorflow.jobs import (
 )
 from tfjob.core.observe import Children
 from tfjob.k8s.child_types import BatchJobSpec
-from tfjob.k8s.pod import ContainerState, ContainerStatus
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod
 
 CHIEF_0 = {"chief": {"replicaName": "WORKER", "replicaIndex": 0}}
 
@@ -284,11 +284,17 @@ def test_clean_up_of_all_leaves_tensorboard_alone() -> None:
     assert life.status["replicaStatuses"] == at_verdict
 
 
-def test_clean_up_of_what_runs_keeps_what_has_succeeded() -> None:
+@pytest.mark.parametrize(
+    ("master", "succeeded"),
+    [
+        (a_pod(state=end(0), phase="Succeeded"), ["master-76no-0"]),
+        pytest.param(a_pod(state=end(0)), [], id="the phase lags behind the container"),
+    ],
+)
+def test_clean_up_of_what_runs_keeps_what_has_succeeded(master: Pod, succeeded: list[str]) -> None:
     given = tfjob(entry(), entry("WORKER"))
     life = Life(given, set_up(clean_policy="Running")).go(Children()).go()
-    master = a_pod(state=end(0), phase="Succeeded")
-    both = around(life.job, master, a_pod("WORKER"), succeeded=["master-76no-0"])
+    both = around(life.job, master, a_pod("WORKER"), succeeded=succeeded)
     life.go(both)
     assert life.shown == ("CleanUp", "Succeeded")
     life.go(both)
@@ -298,24 +304,7 @@ def test_clean_up_of_what_runs_keeps_what_has_succeeded() -> None:
         "Service/worker-76no-0",
     }
     missing = ["Job/worker-76no-0", "Service/worker-76no-0"]
-    life.go(around(life.job, master, succeeded=["master-76no-0"], missing=missing))
-    assert life.shown == ("Done", "Succeeded")
-
-
-def test_clean_up_keeps_a_master_whose_phase_lags_behind_its_container() -> None:
-    given = tfjob(entry(), entry("WORKER"))
-    life = Life(given, set_up(clean_policy="Running")).go(Children()).go()
-    both = around(life.job, a_pod(state=end(0)), a_pod("WORKER"))
-    life.go(both)
-    assert life.shown == ("CleanUp", "Succeeded")
-    life.go(both)
-    assert {f"{each.kind}/{each.name}" for each in life.plan.deletes} == {
-        "Pod/worker-76no-0-aaaaa",
-        "Job/worker-76no-0",
-        "Service/worker-76no-0",
-    }
-    missing = ["Job/worker-76no-0", "Service/worker-76no-0"]
-    life.go(around(life.job, a_pod(state=end(0)), missing=missing))
+    life.go(around(life.job, master, succeeded=succeeded, missing=missing))
     assert life.shown == ("Done", "Succeeded")
 
 
