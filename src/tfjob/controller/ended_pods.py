@@ -3,7 +3,8 @@
 Informers go on during a reconcile. The next one may find a pod that has ended already deleted, or
 marked as disrupted, and cannot tell which came first. So the state before that is kept until a
 reconcile has decided on it. If it is lost, the pod counts as deleted, as it does for an operator
-that was away.
+that was away. The same is true if the pod is gone and somebody else has changed the job since: then
+the pods of the server decide, because that may have been another leader.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +34,7 @@ class EndedPods:
 
     def keep(self, pod: Pod) -> None:
         """Keep the state in which a pod was when somebody deleted or disrupted it."""
-        if len(self._pods) >= self._limit:
+        if self._pods.get(key_of(pod.metadata)) is None and len(self._pods) >= self._limit:
             self.drop([next(iter(self._pods))])
         self._pods.put(pod)
 

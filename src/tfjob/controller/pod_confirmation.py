@@ -5,7 +5,8 @@ that version of the job. Another leader may have counted a pod since, deleted it
 record; a decision from the stale cache would count the pod again. So the pods are listed from the
 server, unless this process knows that its cache is as new as the job.
 
-What is remembered only saves requests. Dropping them never changes a result.
+The known versions only save requests. The last list that was decided on also tells which ends of
+pods were part of an earlier decision; without it, they are decided on once more.
 """
 
 import logging
@@ -38,6 +39,8 @@ class _Confirmed(NamedTuple):
 
     version: str
     list_version: str
+    decided_list: str = ""
+    """The last list whose decision was stored."""
 
 
 class PodConfirmer:
@@ -75,10 +78,17 @@ class PodConfirmer:
             return False
         return not found.list_version or reaches(snapshot.pods_version, found.list_version)
 
-    def last_list(self, uid: str) -> str:
-        """The version of the last list of a job's pods; empty if there was none."""
+    def decided_list(self, uid: str) -> str:
+        """The version of the last list of a job's pods whose decision was stored; empty if there
+        was none."""
         found = self._confirmed.get(uid)
-        return "" if found is None else found.list_version
+        return "" if found is None else found.decided_list
+
+    def decision_stored(self, uid: str) -> None:
+        """The decision on the job's pods is stored, or there was nothing to store."""
+        found = self._confirmed.get(uid)
+        if found is not None:
+            self._confirmed[uid] = found._replace(decided_list=found.list_version)
 
     async def confirm(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the pods as the server has them now."""
@@ -86,7 +96,8 @@ class PodConfirmer:
         if isinstance(job, InvalidJob):
             return snapshot
         pods, list_version = await self._pods(job, snapshot.children.pods)
-        self._remember(meta.uid, _Confirmed(meta.resource_version, list_version))
+        decided = self.decided_list(meta.uid)
+        self._remember(meta.uid, _Confirmed(meta.resource_version, list_version, decided))
         # A pod that this process saw end undisturbed is decided on as it ended.
         shown = [snapshot.ended_pods.get(each.metadata.uid, each) for each in pods]
         return msgspec.structs.replace(
@@ -109,7 +120,7 @@ class PodConfirmer:
         if not replaced.has_status:
             self._remember(uid, _Confirmed(version, ""))
         elif found is not None and found.version == replaced.metadata.resource_version:
-            self._remember(uid, _Confirmed(version, found.list_version))
+            self._remember(uid, found._replace(version=version))
         else:
             self.forget_job(uid)
 

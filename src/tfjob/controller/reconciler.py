@@ -77,7 +77,7 @@ class Reconciler:
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Result(is_gone=True)
-        since = self._pod_confirmer.last_list(snapshot.stored.metadata.uid)
+        since = self._pod_confirmer.decided_list(snapshot.stored.metadata.uid)
         self._reader.show_ended_pods(snapshot, since=since)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
@@ -314,6 +314,7 @@ class Reconciler:
         result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
+        self._pod_confirmer.decision_stored(snapshot.stored.metadata.uid)
         result.requeue = self._reader.drop_ended_pods(snapshot)
         return written, result
 

@@ -5,7 +5,7 @@ which incident, is stored by UID before the first of them is deleted. Their repl
 together, when the last old pod is gone, so that no new replica meets an old one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final
@@ -77,12 +77,15 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         for instance, action in actions
         if (key := _loss(job, instance, action, status=status, now=now))
     }
-    pairs = _group_types(job, {each.replica.type for each, _ in losses.values()})
+    pairs = _group_types(job, _lost_types(losses.values(), status=status))
     survivors = _survivors(actions, pairs, lost=losses.keys())
     if not survivors:
         return actions
     missed = {kind for kind, _ in pairs}
-    members = [found for found in losses.values() if found[0].replica.type in missed]
+    in_group = missed | {kind for _, kind in pairs}
+    members = [found for found in losses.values() if found[0].replica.type in in_group]
+    # The incident is that of the loss which the others depend on.
+    members.sort(key=lambda found: found[0].replica.type not in missed)
     first = members[0][1]
     for instance, key in members:
         ended = _restart_in_place(instance)
@@ -177,6 +180,22 @@ def _streak(group: Sequence[ReplicaInstance], *, status: JobStatus, now: datetim
         for each in group
         if each.pod is not None
     )
+
+
+def _lost_types(
+    losses: Iterable[tuple[ReplicaInstance, str]], *, status: JobStatus
+) -> AbstractSet[str]:
+    """The types that lost a replica, now or in an incident whose group is still being restarted:
+    the pod that was lost first may be gone while others of its group are there."""
+    found, keys = set(), set()
+    for instance, key in losses:
+        found.add(instance.replica.type)
+        keys.add(key)
+    return found | {
+        kind
+        for kind, stored in status.replicas.items()
+        if any(each.incident in keys for each in stored.records)
+    }
 
 
 def _group_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:

@@ -126,6 +126,30 @@ async def test_end_is_decided_on_again_if_the_decision_could_not_be_stored(
         assert "Succeeded" in await harness.conditions()
 
 
+async def test_list_whose_decision_could_not_be_stored_decides_nothing(
+    controller: Opened[ControllerHarness],
+) -> None:
+    """Somebody has changed the job, so its pods are listed; then the status cannot be stored."""
+    async with controller as harness:
+        await ended(harness, 0)
+        pod = await harness.server.ask("GET", POD)
+        mark = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+        pod["status"].setdefault("conditions", []).append(mark)
+        await harness.server.ask("PUT", f"{POD}/status", pod)
+        stored = await harness.job()
+        stored["metadata"]["annotations"] = {"touched": "yes"}
+        await harness.server.ask("PUT", f"{JOBS}/j", stored)
+        await see(harness)
+        harness.server.refuse = lambda request: (
+            Transient("500") if request.path.endswith("/status") else None
+        )
+        assert (await harness.reconciler.reconcile(KEY)).errors
+        harness.server.refuse = lambda _: None
+        await see(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert "Succeeded" in await harness.conditions()
+
+
 @pytest.mark.parametrize(("code", "policy"), [(0, "All"), (137, "None")])
 async def test_pod_that_the_operator_itself_deletes_costs_no_second_request(
     controller: Opened[ControllerHarness], code: int, policy: str
@@ -153,6 +177,7 @@ async def test_end_before_a_list_of_pods_was_decided_on_with_that_list(
         late = list(harness.stores.pods)
         found = await harness.snapshot()
         await harness.statuses.pod_confirmer.confirm(found)
+        harness.statuses.pod_confirmer.decision_stored(stored["metadata"]["uid"])
         for each in late:
             harness.stores.ended_pods.keep(each)
         await harness.reconciler.reconcile(KEY)

@@ -369,6 +369,33 @@ def test_a_lost_parameter_server_restarts_the_chief_and_the_workers() -> None:
     assert created_names(passes.go(*left, now=at(9)), "Pod") == group
 
 
+@pytest.mark.parametrize("role", ["worker", "chief"])
+def test_replica_lost_together_with_a_parameter_server_waits_for_the_group(role: str) -> None:
+    passes = running("C1 P2 W2", pods(chief="R", ps="RR", worker="RR"))
+    letters = {"chief": "R", "ps": "R", "worker": "RR"}
+    letters[role] = letters[role][1:]
+    lost = failed(role, len(letters[role]), 137, 2)
+    passes.go(*pods(**letters), lost, failed("ps", 1, 137, 2), now=at(3))
+    key = "uid-j-ps-1/0"
+    incidents = {*records(passes, "Chief").values(), *records(passes).values()}
+    assert {incident for _, incident in incidents} == {key}
+    old = a_pod("worker", deleted=3)
+    assert created_names(passes.go(old, *pods(ps="R"), now=at(9)), "Pod") == []
+    group = ["j-chief-0", "j-ps-1", "j-worker-0", "j-worker-1"]
+    assert created_names(passes.go(*pods(ps="R"), now=at(15)), "Pod") == group
+
+
+def test_worker_that_starts_beside_the_old_group_is_restarted_with_it() -> None:
+    """The pod of the parameter server that was lost is gone by then."""
+    starting = a_pod("worker", 1, "Pending")
+    whole = [*pods(chief="R", ps="RR", worker="R"), starting]
+    passes = running("C1 P2 W2", whole)
+    found = [*pods(chief="R", ps="R", worker="R"), starting]
+    passes.go(*found, failed("ps", 1, 137, 2), now=at(3))
+    left = [a_pod("chief", deleted=3), *pods(ps="R"), a_pod("worker", 1)]
+    assert deleted_names(passes.go(*left, now=at(9)), "Pod") == ["j-worker-1"]
+
+
 def test_dynamic_workers_are_not_restarted_with_a_parameter_server() -> None:
     whole = pods(chief="R", ps="R", worker="RR")
     passes = running("C1 P1 W2", whole, enableDynamicWorker=True)
