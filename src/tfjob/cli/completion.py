@@ -13,8 +13,8 @@ import msgspec
 
 from tfjob.cli import commands
 
-_JOB_NAMES: Final = "tfjob get -o name 2>/dev/null | sed s:.*/::"
-"""The names without the prefix that names their API."""
+_JOB_NAMES: Final = 'tfjob get -o name 2>/dev/null | sed "s:.*/::"'
+"""The names without the prefix that names their API. Fish would expand an unquoted wildcard."""
 _HELP: Final = (
     "Load it with `source <(tfjob completion bash)`, `source <(tfjob completion zsh)` or"
     " `tfjob completion fish | source`. Put that line into ~/.bashrc, ~/.zshrc or"

@@ -83,7 +83,7 @@ class GuardedScreen:
         why = f"{type(error).__name__}: {error}"
         self._plain.message(f"the live view has failed ({why}); plain lines follow")
         if self._shown.skipped:
-            self._plain.message(f"{self._shown.skipped} lines were skipped in the pause")
+            self._plain.message(f"{self._shown.skipped} lines were skipped during the pause")
         waiting = list(self._shown.unprinted())
         if line is not None and waiting[-1:] == [line]:
             waiting.pop()  # the view took it before it failed; it is shown next

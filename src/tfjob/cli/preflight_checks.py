@@ -100,8 +100,7 @@ async def _check_pods(cluster: Cluster, subject: Subject) -> AsyncIterator[Findi
         try:
             await _dry_run(cluster, PODS.collection(subject.namespace), pod)
         except AlreadyExists:
-            found = await cluster.api.get(PODS.item(name, subject.namespace), decode=dict)
-            if not _is_of_same_name(subject, found):  # the check of the job tells that it exists
+            if await _is_taken(cluster, subject, name):
                 yield _fails("pods", f"a pod {name!r} exists", "delete it, or rename the job")
         except NotFound:
             return  # the namespace is missing, as the check of the job says
@@ -110,6 +109,17 @@ async def _check_pods(cluster: Cluster, subject: Subject) -> AsyncIterator[Findi
                 yield _refused("pods", error)
         except ApiError as error:
             yield _fails("pods", f"{name}: {error.message}", "change the pod template")
+
+
+async def _is_taken(cluster: Cluster, subject: Subject, name: str) -> bool:
+    """Whether the pod that exists is in the way. The check of the job names a job that exists."""
+    try:
+        found = await cluster.api.get(PODS.item(name, subject.namespace), decode=dict)
+    except NotFound:
+        return False  # it was deleted in the meantime
+    except Forbidden:
+        return True  # its owner is unknown
+    return not _is_of_same_name(subject, found)
 
 
 async def _check_references(cluster: Cluster, subject: Subject) -> AsyncIterator[Finding]:

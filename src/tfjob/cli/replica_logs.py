@@ -17,6 +17,9 @@ from tfjob.sdk.job_logs import log_lines
 _LAST_LINES: Final = 20
 _DRAIN_TIMEOUT: Final = 1.0
 
+_Run = tuple[str, int]
+"""The UID of a pod, and how often its training container was restarted before."""
+
 
 class ReplicaLogs:
     """One reader per run of a training container."""
@@ -28,11 +31,11 @@ class ReplicaLogs:
         self._screen = screen
         self._wanted = wanted
         self._record = record
-        self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._readers: dict[_Run, asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._lines = 0
-        self._quiet_since: dict[str, float] = {}
-        """When the last line arrived of each pod that is behind."""
+        self._quiet_since: dict[_Run, float] = {}
+        """When the last line arrived of each run that is behind."""
         self._is_closed = False
 
     def last_lines(self, replica: str) -> list[str]:
@@ -46,18 +49,19 @@ class ReplicaLogs:
             return
         run = (pod.metadata.uid, status.restart_count)
         if run not in self._readers and not self._is_closed:
-            self._readers[run] = asyncio.create_task(self._read(pod, replica))
+            self._readers[run] = asyncio.create_task(self._read(pod, replica, run))
 
     def is_behind(self, pod: Pod) -> bool:
         """Whether the container has ended and its last lines may still arrive."""
         status = pod.container_status(TRAINING_CONTAINER)
         if status is None or status.state.running:
             return False
-        reader = self._readers.get((pod.metadata.uid, status.restart_count))
+        run = (pod.metadata.uid, status.restart_count)
+        reader = self._readers.get(run)
         if reader is None or reader.done():
             return False
         now = asyncio.get_running_loop().time()
-        return now - self._quiet_since.setdefault(pod.metadata.uid, now) < _DRAIN_TIMEOUT
+        return now - self._quiet_since.setdefault(run, now) < _DRAIN_TIMEOUT
 
     async def drain(self, uids: Collection[str]) -> None:
         """Wait for the last lines of these pods, which have ended, as long as lines arrive."""
@@ -74,7 +78,7 @@ class ReplicaLogs:
             reader.cancel()
         await asyncio.gather(*self._readers.values(), return_exceptions=True)
 
-    async def _read(self, pod: Pod, replica: str) -> None:
+    async def _read(self, pod: Pod, replica: str, run: _Run) -> None:
         params = {"container": TRAINING_CONTAINER, "follow": "true"}
         is_wanted = self._wanted in {"all", replica, replica.rpartition("-")[0]}
 
@@ -86,8 +90,8 @@ class ReplicaLogs:
         try:
             async for line in log_lines(self._api, pod, params, on_progress=show_progress):
                 self._lines += 1
-                if pod.metadata.uid in self._quiet_since:
-                    self._quiet_since[pod.metadata.uid] = asyncio.get_running_loop().time()
+                if run in self._quiet_since:
+                    self._quiet_since[run] = asyncio.get_running_loop().time()
                 del last[: -_LAST_LINES + 1]
                 last.append(line)
                 self._last[replica] = last

@@ -140,7 +140,7 @@ def _expected(wanted: str, value: object) -> tuple[str, str]:
         shown = str(value).lower() if isinstance(value, bool) else value
         return "a string", f'put it in quotes: "{shown}"'
     if wanted == "string" and isinstance(value, Mapping):
-        return "a string", "put it in quotes, because it contains a colon and a space"
+        return "a string", "write it as text, in quotes if it contains a colon and a space"
     if wanted == "resource.Quantity":
         return "an amount such as 500m, 2 or 4Gi", _size_remedy(value)
     kind = "[]" if wanted.startswith("[]") else wanted

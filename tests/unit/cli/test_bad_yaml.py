@@ -74,6 +74,12 @@ CORPUS = {
         f"{CONTAINER}.env[0].value: Invalid value: true: must be a string, not true or false",
         'put it in quotes: "true"',
     ),
+    "object as variable": Bad(
+        "env:\n- name: A\n  value: {a: 1}",
+        16,
+        f"{CONTAINER}.env[0].value: Invalid value: ",
+        "write it as text, in quotes if it contains a colon and a space",
+    ),
     "variable without a name": Bad(
         "env:\n- value: x",
         15,
@@ -216,7 +222,7 @@ CORPUS = {
         "command: [sh, -c, echo a: b]",
         14,
         f"{CONTAINER}.command[2]: Invalid value: ",
-        "put it in quotes, because it contains a colon and a space",
+        "write it as text, in quotes if it contains a colon and a space",
     ),
     "map of variables": Bad(
         "env: {A: b}",

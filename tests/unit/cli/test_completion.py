@@ -59,4 +59,7 @@ def test_fish_describes_commands_and_options(capsys: pytest.CaptureFixture[str])
     assert "complete -c tfjob -n __fish_use_subcommand -f -a delete -d 'delete jobs'" in lines
     after = "complete -c tfjob -n '__fish_seen_subcommand_from events'"
     assert f"{after} -s w -l watch -d 'print new events as they occur, until Ctrl-C'" in lines
+    after = "complete -c tfjob -n '__fish_seen_subcommand_from describe'"
+    names = 'tfjob get -o name 2>/dev/null | sed "s:.*/::"'  # fish fails on an unquoted wildcard
+    assert f"{after} -f -a '({names})'" in lines
     assert all(line.count("'") % 2 == 0 or "\\'" in line for line in lines)

@@ -1,5 +1,7 @@
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -8,6 +10,7 @@ from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_s
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
+from tfjob.sdk import jobs, template_changes
 
 MOMENT = "2026-01-01T00:00:00Z"
 
@@ -69,6 +72,34 @@ def test_wide_output_names_the_replicas_with_an_older_template(
         assert "OUTDATED" not in got(cluster, capsys, "j")
     assert head.endswith("OUTDATED")
     assert row.endswith("worker-0 and worker-1")
+
+
+def test_wide_output_reads_the_pods_of_at_most_eight_jobs_at_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading: set[str] = set()
+    most = 0
+
+    async def counted(_: object, found: jobs.ClusterJob) -> list[Any]:
+        nonlocal most
+        reading.add(found.name)
+        most = max(most, len(reading))
+        await asyncio.sleep(0)
+        reading.remove(found.name)
+        return []
+
+    def outdated(found: jobs.ClusterJob, _: object) -> list[str]:
+        return [f"worker-of-{found.name}"]
+
+    monkeypatch.setattr(template_changes, "has_changed", lambda _: True)
+    monkeypatch.setattr(template_changes, "outdated_replicas", outdated)
+    monkeypatch.setattr(jobs, "pod_manifests", counted)
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        for index in range(10):
+            cluster.put_job(tfjob("W1", name=f"j{index}"))
+        rows = got(cluster, capsys, "-o", "wide").splitlines()[1:]
+    assert most == 8
+    assert [row.split()[-1] for row in rows] == [f"worker-of-j{index}" for index in range(10)]
 
 
 def test_restarts_in_place_of_a_finished_job_are_counted(

@@ -124,7 +124,7 @@ def test_skipped_lines_are_counted_if_the_view_fails(view: View) -> None:
         view.guarded.log("w", str(place))
     view.guarded.attempt(failing)
     lines = view.plain.getvalue().splitlines()
-    assert lines[:3] == [FAILED, "2 lines were skipped in the pause", "[w] 2"]
+    assert lines[:3] == [FAILED, "2 lines were skipped during the pause", "[w] 2"]
     assert len(lines) == 10_002
 
 

@@ -9,6 +9,8 @@ from tests.support.job_files import written
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
+from tfjob.client.errors import ApiError, Forbidden, NotFound
+from tfjob.client.http import Api
 
 NODES = "/api/v1/nodes"
 NO_ACCOUNT = 'error looking up service account default/robot: serviceaccount "robot" not found'
@@ -104,10 +106,36 @@ def test_the_command_that_deletes_an_existing_job_names_its_namespace(
     assert "or delete the job: `tfjob delete up -n team`" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("refusal", "named"),
+    [
+        pytest.param(None, ["chief", "worker"], id="readable"),
+        pytest.param(NotFound("gone"), ["worker"], id="deleted in the meantime"),
+        pytest.param(Forbidden("cannot get resource"), ["chief", "worker"], id="not readable"),
+    ],
+)
 def test_a_pod_of_somebody_else_is_named(
-    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    refusal: ApiError | None,
+    named: list[str],
 ) -> None:
-    cluster.put_pod(cluster.put_job(tfjob("W1", name="up")), "worker")
+    get = Api.get
+
+    async def get_or_refuse(api: Api, path: str, **options: Any) -> Any:
+        if refusal is not None and path.endswith("/pods/up-chief-0"):
+            raise refusal
+        return await get(api, path, **options)
+
+    job = tfjob("C1 W1", name="up")
+    made = cluster.put_job(job)
+    for kind in ("chief", "worker"):
+        cluster.put_pod(made, kind)
     cluster.endpoint.request("DELETE", f"{JOBS}/up", {"propagationPolicy": "Orphan"})
-    assert main(["preflight", written(tmp_path, tfjob("W1", name="up")), *cluster.flags]) == 1
-    assert "a pod 'up-worker-0' exists" in capsys.readouterr().out
+    monkeypatch.setattr(Api, "get", get_or_refuse)
+    assert main(["preflight", written(tmp_path, job), *cluster.flags]) == 1
+    failing = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    found = [words[2] for words in failing if words[:2] == ["FAILS", "pods"]]
+    assert found == [f"a pod 'up-{kind}-0' exists" for kind in named]
