@@ -76,7 +76,7 @@ async def on_cluster(cases: Iterable[Case]) -> list[Outcome]:
     try:
         env = await asyncio.to_thread(_environment, plane)
         try:
-            return await played_on_cluster(plane, cases, _told, at_once=_AT_ONCE)
+            return await played_on_cluster(plane, cases, _outcome, at_once=_AT_ONCE)
         finally:
             await asyncio.to_thread(env.close)
     finally:
@@ -95,12 +95,12 @@ async def in_programs(cases: Iterable[Case]) -> list[Outcome]:
         await asyncio.to_thread(cluster.__enter__)
         try:
             endpoint = endpoint_of(cluster.data / "kubeconfig")
-            return await played_locally(endpoint, cases, _told, at_once=_AT_ONCE)
+            return await played_locally(endpoint, cases, _outcome, at_once=_AT_ONCE)
         finally:
             await asyncio.to_thread(cluster.__exit__)
 
 
-async def _told(case: Case, scene: Scene) -> Outcome:
+async def _outcome(case: Case, scene: Scene) -> Outcome:
     found = await outcome_of(case, scene, patience=60.0)
     state = found.fault or f"{found.seconds:.1f} s"
     print(f"  {case.number} {case.title}: {state}", file=sys.stderr, flush=True)
@@ -129,7 +129,7 @@ async def _peer_says(case: Case, scene: Scene) -> str:
     else:
         await case.inject(scene)
     await asyncio.sleep(_CALM)
-    return told_by(await scene.status()).replace(scene.namespace, "ns")
+    return shown_by(await scene.status()).replace(scene.namespace, "ns")
 
 
 async def _ends_as_program(case: Case, scene: Scene) -> None:
@@ -140,7 +140,7 @@ async def _ends_as_program(case: Case, scene: Scene) -> None:
         await scene.kubelet.finish(WORKER, exit_code=case.exit_code)
 
 
-def told_by(status: Mapping[str, Any]) -> str:
+def shown_by(status: Mapping[str, Any]) -> str:
     """The last condition that holds, with its message."""
     held = [each for each in status.get("conditions") or () if each["status"] == "True"]
     if not held:

@@ -103,4 +103,4 @@ def _on_variables(replica: ReplicaType) -> Iterator[str]:
 
 def _on_legacy_gpu(replica: ReplicaType) -> Iterator[str]:
     for path in legacy_gpu.requests_in(replica.template):
-        yield f"{replica.type}: {legacy_gpu.told(path, outcome='the pods stay Pending')}"
+        yield f"{replica.type}: {legacy_gpu.warning(path, outcome='the pods stay Pending')}"

@@ -48,11 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        told, events = await explain(connected, found)
+        explanation, events = await explain(connected, found)
         if arguments.output == "json":
-            sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
+            sys.stdout.write(json.dumps(explanation.as_json(found), indent=2) + "\n")
         else:
-            lines = [*_lines(connected, found, told, events), *_activity(told.activity)]
+            lines = [
+                *_lines(connected, found, explanation, events),
+                *_activity(explanation.activity),
+            ]
             sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
@@ -65,17 +68,17 @@ def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:
 
 
 def _lines(
-    connected: Cluster, found: ClusterJob, told: Explanation, events: Sequence[JobEvent]
+    connected: Cluster, found: ClusterJob, explanation: Explanation, events: Sequence[JobEvent]
 ) -> Iterator[str]:
-    yield printing.plain_line(f"{found.name}: {told.sentence}.")
-    diagnosis = told.diagnosis
+    yield printing.plain_line(f"{found.name}: {explanation.sentence}.")
+    diagnosis = explanation.diagnosis
     yield from _section("Timeline", _timeline(found, diagnosis))
     if diagnosis is not None:
         remedy = connected.with_flags(diagnosis.remedy)
         yield from _section("Evidence", _evidence(found, diagnosis))
         yield from _section("What to do", [remedy, *_on_group(found, diagnosis)])
         yield from _section("Events", _event_lines(events, diagnosis))
-    yield from _section("Template", [connected.with_flags(each) for each in told.template])
+    yield from _section("Template", [connected.with_flags(each) for each in explanation.template])
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -131,14 +134,14 @@ def _on_group(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
 
 def _event_lines(events: Sequence[JobEvent], diagnosis: Diagnosis) -> list[str]:
     """The latest warnings, oldest first, without those that repeat the timeline."""
-    told = {diagnosis.message, *(each.sentence for each in diagnosis.incidents)}
-    warnings = [each for each in events if each.type == WARNING and not _is_told(each, told)]
+    shown = {diagnosis.message, *(each.sentence for each in diagnosis.incidents)}
+    warnings = [each for each in events if each.type == WARNING and not _is_shown(each, shown)]
     return [_event_text(each) for each in warnings[-_MAX_EVENTS:]]
 
 
-def _is_told(event: JobEvent, told: Collection[str]) -> bool:
+def _is_shown(event: JobEvent, shown: Collection[str]) -> bool:
     """Whether the operator reports what the timeline says: the sentence, then the remedy."""
-    return any(event.message.startswith(f"{each}.") for each in told)
+    return any(event.message.startswith(f"{each}.") for each in shown)
 
 
 def _event_text(event: JobEvent) -> str:

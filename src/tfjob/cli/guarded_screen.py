@@ -23,7 +23,7 @@ class LiveScreen(Screen, Protocol):
 
     @property
     def skipped(self) -> int:
-        """How many lines a long pause has dropped that nobody was told of."""
+        """How many lines a long pause has dropped without a message about them."""
 
 
 class GuardedScreen:

@@ -49,8 +49,8 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     def render(self, *, height: int, width: int) -> Group:
         """At most `height` lines of at most `width` characters."""
         lines = [Text(), self._title_line()]
-        room = height - len(lines) - bool(self.footer)
-        lines.extend(self._replica_lines(max(room, 1)))
+        height_left = height - len(lines) - bool(self.footer)
+        lines.extend(self._replica_lines(max(height_left, 1)))
         if self.footer:
             lines.append(Text(self.footer, style="dim"))
         for line in lines:
@@ -64,17 +64,17 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
             text.append(f"  only {self.chosen}", style=role_colour(self.chosen))
         return text
 
-    def _replica_lines(self, room: int) -> list[Text]:
+    def _replica_lines(self, height_left: int) -> list[Text]:
         if not self.rows:
             return []
-        if len(self.rows) < room:
+        if len(self.rows) < height_left:
             return self._table(self.rows)
-        lines = self._overview()[:room]
+        lines = self._overview()[:height_left]
         urgent = sorted((row for row in self.rows if self._rank(row) < _CALM), key=self._rank)
-        room -= len(lines)
-        if not urgent or room < 1:
+        height_left -= len(lines)
+        if not urgent or height_left < 1:
             return lines
-        shown = urgent if len(urgent) <= room else urgent[: room - 1]
+        shown = urgent if len(urgent) <= height_left else urgent[: height_left - 1]
         lines.extend(self._table(shown)[1:])
         hidden = urgent[len(shown) :]
         return [*lines, _rest(hidden)] if hidden else lines

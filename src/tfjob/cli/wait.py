@@ -51,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
         except JobTimeoutError as late:
             sys.stderr.write(f"error: {plain_line(str(late))}\n")
             return TIMED_OUT
-        return _told(found)
+        return _report(found)
 
     return cluster.run(arguments, work, looks_at=[arguments.job])
 
 
-def _told(found: ClusterJob) -> int:
+def _report(found: ClusterJob) -> int:
     """Print what became of the job; the exit code."""
     last, why = found.status.conditions[-1], found.status.diagnosis
     sys.stdout.write(

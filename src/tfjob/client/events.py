@@ -216,7 +216,7 @@ class EventRecorder:
         if not siblings:
             del self._waiting_in[identity[0]]
 
-    def _make_room(self, namespace: str) -> bool:
+    def _free_space(self, namespace: str) -> bool:
         """Whether the namespace may queue one more event. When the queue is full, the namespace
         with the most events loses its latest one, unless it is this one."""
         if len(self._waiting) < self._config.max_queued:
@@ -254,7 +254,7 @@ class EventRecorder:
             self._dropped_lately = 0
 
     def _start_series(self, identity: _Id, event: Event, *, is_once: bool) -> None:
-        if self._is_closed or not self._make_room(identity[0]):
+        if self._is_closed or not self._free_space(identity[0]):
             self._drop(identity, f"{len(self._waiting)} events queued already")
             return
         now = self._now()

@@ -116,8 +116,8 @@ class SettledState(msgspec.Struct, frozen=True):
 class _Turns:
     """Turns at a fixed rate, in the order in which they are asked for.
 
-    Who comes too early is told when to come again. A turn is taken only when it is used: who leaves
-    the line, or does not come, holds up nobody.
+    A job that asks too early learns when to ask again. A turn is taken only when it is used: a job
+    that leaves the line, or does not ask again, delays nobody.
     """
 
     def __init__(self, per_second: float) -> None:
@@ -125,7 +125,7 @@ class _Turns:
         self._next = 0.0
         """When the next turn may be used."""
         self._line: dict[Key, float] = {}
-        """Who waits, in order, and when each of them was told to come again."""
+        """The waiting jobs, in order, and when each of them is to ask again."""
 
     def seconds_until(self, key: Key, *, now: float) -> float:
         """Seconds until the turn; 0 if it is now, which uses it up."""
@@ -143,9 +143,9 @@ class _Turns:
         return 0.0
 
     def _in_front_of(self, key: Key, *, now: float) -> int:
-        """How many wait in front, without those who did not come when they were told to."""
+        """How many wait in front, without those that did not ask again in time."""
         ahead = takewhile(lambda each: each[0] != key, self._line.items())
-        return sum(told > now - ABSENT_AFTER for _, told in ahead)
+        return sum(turn > now - ABSENT_AFTER for _, turn in ahead)
 
     def leave(self, key: Key) -> None:
         self._line.pop(key, None)

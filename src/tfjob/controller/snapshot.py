@@ -69,7 +69,7 @@ class Stores(msgspec.Struct):
     companions: Mapping[str, Store[CompanionObject]] = {}
     held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
     ended_pods: EndedPods = msgspec.field(default_factory=EndedPods)
-    room_since: datetime | None = None
+    node_freed_at: datetime | None = None
     """When a pod was last seen to free its node."""
 
 
@@ -292,7 +292,7 @@ class SnapshotReader:
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._priorities(job),
             rivals=self._rivals(job, found.pods, now=now),
-            room_since=self.stores.room_since,
+            node_freed_at=self.stores.node_freed_at,
             events=events or (),
             has_unread_events=events is None,
         )

@@ -29,7 +29,7 @@ def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
         _make_anew(builder, children, step)
     elif gang.retries_when_touched and children.pod_group is not None and step.update is None:
         retry = gang_retry.retry(
-            children.pod_group, children.pods, room_since=children.room_since, now=builder.now
+            children.pod_group, children.pods, node_freed_at=children.node_freed_at, now=builder.now
         )
         builder.updates.extend([retry.update] if retry.update else ())
         builder.requeue_at(retry.requeue_at)

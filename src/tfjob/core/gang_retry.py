@@ -30,18 +30,18 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 def retry(
-    group: PodGroup, pods: Sequence[Pod], *, room_since: datetime | None, now: datetime
+    group: PodGroup, pods: Sequence[Pod], *, node_freed_at: datetime | None, now: datetime
 ) -> Retry:
-    """Touch the PodGroup if that is due. `room_since` is when a pod last freed its node."""
+    """Touch the PodGroup if that is due. `node_freed_at` is when a pod last freed its node."""
     refused = [since for pod in pods if (since := _refused_since(pod, now=now)) is not None]
     if not refused or group.metadata.is_terminating:
         return Retry()
     since = min(refused)
     touched = time.parse(group.metadata.annotations.get(ANNOTATION))
     last = since if touched is None or touched > now else max(since, touched)
-    has_room = room_since is not None and room_since > last
+    has_free_node = node_freed_at is not None and node_freed_at > last
     short = _between((last - since) / ROOM_SHARE)
-    due = time.add(last, short if has_room else _between(last - since))
+    due = time.add(last, short if has_free_node else _between(last - since))
     # A pod may free its node before the next touch is due; this check costs no request.
     look = time.add(now, short)
     if now < due:

@@ -20,7 +20,7 @@ FINALIZER = "kubeflow.org/tfjob-result"
 """The result finalizer: keeps a decisive pod until its result is stored, if that is enabled."""
 MAX_REPLICAS = 5_000
 """The most replicas of a job, over all types. TF_CONFIG lists all of them in one environment
-variable, which has room for hardly more even if their names are as short as possible."""
+variable, which holds hardly more even if their names are as short as possible."""
 
 
 class RestartPolicy(StrEnum):

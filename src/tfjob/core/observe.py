@@ -44,7 +44,7 @@ class Children(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
     rivals: Sequence[HalfPlaced] = ()
     """Other jobs of the namespace that are half placed, if this one is."""
-    room_since: datetime | None = None
+    node_freed_at: datetime | None = None
     """When a pod of any job was last seen to free its node."""
     events: Sequence[PodEvent] = ()
     """Events of a pod whose status does not explain why it does not run."""

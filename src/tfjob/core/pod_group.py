@@ -163,7 +163,7 @@ def _is_admitted(gang: GangSpec, existing: PodGroup, members: Members) -> bool:
         return not (gang.waits_for_admission or gang.waits_for_group)
     if not gang.waits_for_admission or existing.status.phase not in {"", "Pending"}:
         return True
-    # A job that has started without the PodGroup holds the room that the admission waits for.
+    # A job that has started without the PodGroup holds the resources that the admission waits for.
     return bool(members.outside(gang))
 
 

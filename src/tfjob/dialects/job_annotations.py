@@ -42,11 +42,11 @@ def read(manifest: Mapping[str, Any], *, recovery: str) -> JobAnnotations:
         warnings.append(_warning(RECOVERY, given, f"use one of {allowed}; {recovery} applies"))
     seconds = _whole_number(given.get(EVALUATOR_GRACE, "0"))
     if seconds is None:
-        told = f"use a whole number of seconds up to {_MAX_EVALUATOR_GRACE}; no grace applies"
-        warnings.append(_warning(EVALUATOR_GRACE, given, told))
+        remedy = f"use a whole number of seconds up to {_MAX_EVALUATOR_GRACE}; no grace applies"
+        warnings.append(_warning(EVALUATOR_GRACE, given, remedy))
     elif seconds > _MAX_EVALUATOR_GRACE:
-        told = f"use at most {_MAX_EVALUATOR_GRACE}, which is a day and applies"
-        warnings.append(_warning(EVALUATOR_GRACE, given, told))
+        remedy = f"use at most {_MAX_EVALUATOR_GRACE}, which is a day and applies"
+        warnings.append(_warning(EVALUATOR_GRACE, given, remedy))
     grace = timedelta(seconds=min(seconds or 0, _MAX_EVALUATOR_GRACE))
     return JobAnnotations(
         recovery=mode or Recovery(recovery),
@@ -63,7 +63,7 @@ def _whole_number(value: object) -> int | None:
     return int(digits or "0") if len(digits) <= _MAX_DIGITS else 10**_MAX_DIGITS
 
 
-def _warning(name: str, given: Mapping[str, Any], told: str) -> tuple[str, str]:
+def _warning(name: str, given: Mapping[str, Any], remedy: str) -> tuple[str, str]:
     value = str(given.get(name))
     shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…"
-    return INVALID, f"metadata.annotations[{name}]: {shown!r} is not valid; {told}"
+    return INVALID, f"metadata.annotations[{name}]: {shown!r} is not valid; {remedy}"

@@ -26,7 +26,7 @@ def requests_in(template: _Json) -> Iterator[str]:
                     yield f"template.spec.{key}[{index}].resources.{amounts}"
 
 
-def told(path: str, *, outcome: str) -> str:
+def warning(path: str, *, outcome: str) -> str:
     """A warning about one place; `outcome` is what happens to its pods."""
     return (
         f"{path} asks for {LEGACY}, which Kubernetes has not offered since 1.11: {outcome};"

@@ -234,7 +234,7 @@ class Controller:
         if components is None:
             return
         if predicates.gave_up_node(old, new):
-            components.informers.stores.room_since = self._shared.now()
+            components.informers.stores.node_freed_at = self._shared.now()
         if old is not None and new is None:
             components.reader.forget_child(old.metadata.uid)
         self._enqueue(components.handler.child_changed(old, new))

@@ -27,7 +27,7 @@ def condition_text(found: ClusterJob, condition: Condition) -> str:
 def state_of(found: ClusterJob) -> str:
     """The state, followed by the phase if the API has one of another name.
 
-    A job without replicas keeps its state, so that is told, too.
+    A job without replicas keeps its state, so that is shown, too.
     """
     phase = _status_text(found, "phase")
     state = found.state or phase

@@ -39,7 +39,7 @@ class LocalProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is up; a forked child cannot tell, and is told that it is."""
+        """Whether it is up; in a forked child this is always true."""
         return os.getpid() != self._owner or self._process.poll() is None
 
     def check(self, options: frozenset[str] = frozenset()) -> None:

@@ -81,20 +81,20 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> Explanation:
     lines = [*text.splitlines(), "", ""]
     advice = _indented(lines[mark.line], "\t", "tab")
     if advice is not None:
-        return _told(mark.line, advice)
+        return _explained(mark.line, advice)
     # A no-break space is part of a text, so it is noticed there or one line later.
     for number in (mark.line, mark.line - 1):
         advice = _indented(lines[number], _NO_BREAK_SPACE, "no-break space")
         if advice is not None:
-            return _told(number, advice)
+            return _explained(number, advice)
     advice = _advice(error, lines, mark)
     if advice is None:
         return Explanation(mark.line + 1, error.problem or error.context or "")
     place = begin if advice.is_at_begin and begin is not None else mark
-    return _told(place.line, advice)
+    return _explained(place.line, advice)
 
 
-def _told(line: int, advice: _Advice) -> Explanation:
+def _explained(line: int, advice: _Advice) -> Explanation:
     return Explanation(line + 1, f"{advice.wrong}; remedy: {advice.remedy}")
 
 

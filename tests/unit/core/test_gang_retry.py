@@ -32,8 +32,10 @@ def retried(
     pod = a_pod("worker", 0, "Pending", node=node, conditions=[since])
     annotations = {} if last is None else {ANNOTATION: time.render(at(last))}
     meta = ObjectMeta(name="j", uid="g", annotations=annotations, deletion_timestamp=deleted)
-    room_since = None if room is None else at(room)
-    return gang_retry.retry(PodGroup(metadata=meta), [pod], room_since=room_since, now=at(now))
+    node_freed_at = None if room is None else at(room)
+    return gang_retry.retry(
+        PodGroup(metadata=meta), [pod], node_freed_at=node_freed_at, now=at(now)
+    )
 
 
 def touches_until(end: int, *, is_busy: bool = False) -> list[int]:
@@ -95,7 +97,7 @@ def test_a_group_that_is_being_deleted_is_left_in_peace() -> None:
 def test_a_pod_of_which_no_scheduler_speaks_is_not_without_room() -> None:
     group = PodGroup(metadata=ObjectMeta(name="j", uid="g"))
     silent = a_pod("worker", 0, "Pending", node="")
-    assert gang_retry.retry(group, [silent], room_since=None, now=at(500)) == Retry()
+    assert gang_retry.retry(group, [silent], node_freed_at=None, now=at(500)) == Retry()
 
 
 def test_a_gated_pod_has_not_been_refused() -> None:

@@ -48,7 +48,7 @@ def test_template_without_such_a_request_stays_the_same_object(given: Json) -> N
 
 
 def test_warning_names_the_place_the_outcome_and_what_to_write() -> None:
-    assert legacy_gpu.told("here", outcome="the pods stay Pending") == (
+    assert legacy_gpu.warning("here", outcome="the pods stay Pending") == (
         "here asks for alpha.kubernetes.io/nvidia-gpu, which Kubernetes has not offered since 1.11:"
         " the pods stay Pending; write nvidia.com/gpu"
     )

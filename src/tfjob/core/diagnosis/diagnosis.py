@@ -229,7 +229,7 @@ def _ranges(replicas: Replicas) -> dict[str, str]:
 
 
 def _kept(incidents: tuple[Incident, ...], most: int) -> Iterable[Incident]:
-    """The first incident and the latest ones; only the latest if there is room for one."""
+    """The first incident and the latest ones; only the latest if there is space for one."""
     if len(incidents) <= most:
         return incidents
     return incidents[-1:] if most < 2 else (incidents[0], *incidents[1 - most :])
@@ -254,5 +254,5 @@ def _cut(text: str, limit: int) -> str:
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= limit:
         return encoded.decode()
-    room = limit - len(_ELLIPSIS.encode())
-    return encoded[:room].decode("utf-8", "ignore").rstrip() + _ELLIPSIS
+    space = limit - len(_ELLIPSIS.encode())
+    return encoded[:space].decode("utf-8", "ignore").rstrip() + _ELLIPSIS

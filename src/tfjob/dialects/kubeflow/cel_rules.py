@@ -130,7 +130,7 @@ def _name_is_label() -> Schema:
         at=".metadata.name",
         report=Report(
             value=GIVEN_NAME,
-            argument=_room(),
+            argument=_longest_name(),
             remedy=remedy_for_name,
             order=_NAME_FIRST,
         ),
@@ -155,7 +155,7 @@ def _child_names_fit() -> Schema:
         at=".metadata.name",
         report=Report(
             value=GIVEN_NAME,
-            argument=_room(),
+            argument=_longest_name(),
             detail=validation_messages.LONG_NAME,
             remedy=validation_messages.LONG_NAME_REMEDY,
             order=_LENGTH_LAST,
@@ -163,7 +163,7 @@ def _child_names_fit() -> Schema:
     )
 
 
-def _room() -> str:
+def _longest_name() -> str:
     """CEL: how long a name may be so that the names of all children are valid."""
     specs = "self.spec.tfReplicaSpecs"
     tails = f"{specs}.map(k, {_tail(specs)})"

@@ -39,7 +39,7 @@ def warnings(entries: Sequence[Entry], settings: Settings) -> list[tuple[str, st
         else "the pods stay Pending"
     )
     return [
-        (LEGACY_GPU, f"{entry.type}: {legacy_gpu.told(path, outcome=outcome)}")
+        (LEGACY_GPU, f"{entry.type}: {legacy_gpu.warning(path, outcome=outcome)}")
         for entry in entries
         for path in legacy_gpu.requests_in(entry.template or {})
     ]

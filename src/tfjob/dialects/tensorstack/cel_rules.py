@@ -21,7 +21,7 @@ from tfjob.k8s.field import FaultKind
 
 _SPECS = "self.spec.replicaSpecs"
 _CONTAINERS = ".template.spec.containers"
-_ROOM = MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX)
+_MAX_NAME = MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX)
 _IMMUTABLE_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
 _IMMUTABLE_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
 
@@ -31,23 +31,23 @@ def of_object() -> list[Schema]:
     name = "self.metadata.name"
     last = f"{_SPECS}.map(r, {_count('r')}).max() - 1"
     digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
-    room = f"{_ROOM} - {RESERVED} - {digits}"
+    longest = f"{_MAX_NAME} - {RESERVED} - {digits}"
     return [
         rule(
             f"oldSelf.hasValue() || {name}.matches('^{api.LABEL}$')",
             validation_messages.BAD_NAME,
             at=".metadata.name",
-            report=Report(value=GIVEN_NAME, argument=room, remedy=remedy_for_name),
+            report=Report(value=GIVEN_NAME, argument=longest, remedy=remedy_for_name),
         ),
         rule(
-            f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
-            validation_messages.LONG_NAME.format(_ROOM - 1),
+            f"oldSelf.hasValue() || size({name}) + {digits} <= {_MAX_NAME}",
+            validation_messages.LONG_NAME.format(_MAX_NAME - 1),
             message_expression=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'"
-            f".format([{_ROOM} - {digits}])",
+            f".format([{_MAX_NAME} - {digits}])",
             at=".metadata.name",
             report=Report(
                 value=GIVEN_NAME,
-                argument=room,
+                argument=longest,
                 detail=validation_messages.LONG_NAME,
                 remedy=validation_messages.LONG_NAME_REMEDY,
             ),

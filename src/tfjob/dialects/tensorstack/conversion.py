@@ -108,7 +108,7 @@ def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
 
 
 def _note_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
-    """What the hub does differently. Another target compares itself with what it is told."""
+    """What the hub does differently. Another target compares itself with this."""
     path, policy, api = entry.policy.path, entry.policy.value or "Never", losses.target
     if not losses.is_for_hub:
         return

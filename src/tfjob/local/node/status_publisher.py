@@ -32,7 +32,7 @@ class StatusPublisher:
         self._api, self._clock = api, clock
         self._shown: Json | None = None
         self._shown_url = shown_url(pod)
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     async def publish_status(
         self,
@@ -71,8 +71,8 @@ class StatusPublisher:
         self, pod: Json, kind: Literal["Normal", "Warning"], *, reason: str, message: str
     ) -> None:
         """Record an event about the pod, once."""
-        if (reason, message) not in self._told:
-            self._told.add((reason, message))
+        if (reason, message) not in self._reported:
+            self._reported.add((reason, message))
             self._api.post_event(pod, kind=kind, reason=reason, message=message)
 
     def record_back_off(self, pod: Json, record: PodRecord) -> None:

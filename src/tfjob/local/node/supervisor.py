@@ -78,7 +78,7 @@ class Supervisor:
         self._child = 0
         self._status: int | None = None
         self._reason = ""
-        self._is_trouble_told = False
+        self._is_fault_reported = False
 
     def run(self) -> dict[str, Any]:
         started = stamp()
@@ -192,8 +192,8 @@ class Supervisor:
         return None
 
     def _tell_trouble(self) -> None:
-        if self._log.error and not self._is_trouble_told:
-            self._is_trouble_told = True
+        if self._log.error and not self._is_fault_reported:
+            self._is_fault_reported = True
             report({"trouble": self._log.error})
 
     def _handle(self, fd: int, wake: int) -> bool:

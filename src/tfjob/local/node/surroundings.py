@@ -61,7 +61,7 @@ def save(folder: Path, found: Surroundings) -> None:
 
 def remove(folder: Path) -> None:
     """Forget them; the container has ended."""
-    with suppress(OSError):  # a folder that cannot be written must not keep the end from being told
+    with suppress(OSError):  # the end is reported even if the folder cannot be written
         (folder / _FILE).unlink(missing_ok=True)
 
 
