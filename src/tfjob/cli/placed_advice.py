@@ -14,10 +14,11 @@ from tfjob.sdk.documents import Document
 from tfjob.sdk.job_documents import CheckedDocument
 from tfjob.sdk.pod_templates import entry_of
 
-UNKNOWN_POD_FIELD = (
+_UNKNOWN_POD_FIELD = (
     "unknown pod field; a cluster that does not know it rejects the pod, so check that yours does,"
     " or remove the field"
 )
+_AMOUNT_OUTSIDE = "unknown pod field; put it under requests or limits"
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -52,7 +53,9 @@ def _on_unread(checked: CheckedDocument) -> Iterator[Advice]:
     ):
         yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
     for path in checked.unknown_pod_fields:
-        yield Advice(f"{path}: {UNKNOWN_POD_FIELD}", document.line_of(path))
+        is_amount = path.rpartition(".")[0].endswith(".resources")
+        text = _AMOUNT_OUTSIDE if is_amount else _UNKNOWN_POD_FIELD
+        yield Advice(f"{path}: {text}", document.line_of(path))
 
 
 def _line_of(document: Document, text: str) -> int | None:

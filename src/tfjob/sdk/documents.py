@@ -122,7 +122,13 @@ def _text(file: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{shown}: is not UTF-8 text (byte {error.start})") from error
+        raise DocumentError(f"{shown}{not_utf8(error)}") from error
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """The line of the first byte that is not UTF-8, and the remedy."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return f":{line}: is not UTF-8 text (byte {error.start}); remedy: save the file as UTF-8"
 
 
 class _Loader(yaml.CSafeLoader):

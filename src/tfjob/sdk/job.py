@@ -38,7 +38,7 @@ class TFJob:
     @classmethod
     def from_yaml(cls, source: str | PathLike[str]) -> Self:
         """Read a YAML text, or a file if `source` is a path or has no line break."""
-        from tfjob.sdk import job_objects  # noqa: PLC0415 - slow to import
+        from tfjob.sdk import documents, job_objects  # noqa: PLC0415 - slow to import
 
         if isinstance(source, str) and "\n" in source:
             objects = job_objects.parsed(source, "the YAML text")
@@ -52,7 +52,7 @@ class TFJob:
                     remedy="pass the path of a file, or a YAML text of several lines",
                 ) from error
             except UnicodeDecodeError as error:
-                raise TFJobError(f"{path}: is not UTF-8 text (byte {error.start})") from error
+                raise TFJobError(f"{path}{documents.not_utf8(error)}") from error
         return cls(objects)
 
     @classmethod

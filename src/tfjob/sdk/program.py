@@ -22,6 +22,7 @@ from tfjob.sdk.code_place import CodePlace
 from tfjob.sdk.errors import TFJobError
 
 LAUNCH_FOLDER: Final = "/tfjob/launch"
+_MANIFESTS: Final = frozenset({".yaml", ".yml", ".json"})
 """Where replicas find the files of a program."""
 Train = Callable[..., object] | str | Path
 Arguments = Sequence[Any] | Mapping[str, Any]
@@ -39,6 +40,11 @@ def program_for(train: Train, args: Arguments, code: CodePlace) -> Program:
             raise TFJobError(
                 f"args of {train} must be a list of words, got {type(args).__name__}",
                 remedy="write args=['--steps', '100']; only functions take keyword arguments",
+            )
+        if Path(train).suffix.lower() in _MANIFESTS:
+            raise TFJobError(
+                f"{str(train)!r} is a manifest, not a program",
+                remedy="use connect().submit(TFJob.from_yaml(…)), or `tfjob run` in a shell",
             )
         words = tuple(map(str, args))
         if isinstance(train, Path) or train.endswith(".py") or "/" in train:

@@ -3,6 +3,7 @@
 The parser names what it expected. People need to know what they probably did.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -32,6 +33,9 @@ _NO_QUOTE: Final = _Advice(
     "add it at the end of the text",
     is_at_begin=True,
 )
+_UNCLOSED: Final = re.compile(r"""(?:[:-] +)(["'])(?:(?!\1).)*$""")
+"""A quoted value that does not end in its line."""
+_CLOSERS: Final = {"did not find expected ',' or ']'": "]", "did not find expected ',' or '}'": "}"}
 _KNOWN: Final[Mapping[str, _Advice]] = {
     "did not find expected ',' or ']'": _Advice(
         "the list that begins here has no closing ]",
@@ -87,6 +91,9 @@ def explained(error: yaml.MarkedYAMLError, text: str) -> Explanation:
         advice = _indented(lines[number], _NO_BREAK_SPACE, "no-break space")
         if advice is not None:
             return _explained(number, advice)
+    unclosed = _unclosed_quote(lines, mark)
+    if unclosed is not None:
+        return _explained(unclosed, _NO_QUOTE)
     advice = _advice(error, lines, mark)
     if advice is None:
         return Explanation(mark.line + 1, error.problem or error.context or "")
@@ -107,11 +114,26 @@ def _advice(
     if _TEMPLATE in lines[begin.line]:
         return _UNRENDERED
     before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
+    closer = _CLOSERS.get(problem)
+    if closer is not None and closer in rest:
+        return _Advice("a comma is missing between two items", "add it")
     if problem.startswith("mapping values are not allowed"):
         return _TWO_VALUES if ": " in before else _CONTINUED
     if problem == "found character that cannot start any token" and rest:
         return _Advice(f"a value cannot begin with {rest[0]}", "put the value in quotes")
     return _KNOWN.get(problem)
+
+
+def _unclosed_quote(lines: Sequence[str], mark: yaml.error.Mark) -> int | None:
+    """The line of a quoted text that was meant to end there, but ends only where the next one was
+    meant to begin, in the line of the mark."""
+    before = lines[mark.line][: mark.column]
+    for quote in ("'", '"'):
+        inner = [number for number in range(mark.line) if quote in lines[number]]
+        opening = _UNCLOSED.search(lines[inner[-1]]) if inner and quote in before else None
+        if opening is not None and opening[1] == quote:
+            return inner[-1]
+    return None
 
 
 def _indented(line: str, character: str, name: str) -> _Advice | None:

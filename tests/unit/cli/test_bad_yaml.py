@@ -363,6 +363,15 @@ def test_variable_without_a_value_is_warned_about(tmp_path: Path, command: Comma
     assert done.out.count("warning") == 1
 
 
+def test_amount_outside_of_requests_and_limits_is_a_warning(
+    tmp_path: Path, command: Command
+) -> None:
+    file = written(tmp_path, f"{HEAD}            resources: {{cpu: 2}}\n")
+    done = command("validate", file)
+    text = f"{CONTAINER}.resources.cpu: unknown pod field; put it under requests or limits"
+    assert f"{file}:14: warning: {text}" in done.out
+
+
 def test_field_of_a_newer_kubernetes_is_a_warning_and_cannot_be_run_here(
     tmp_path: Path, command: Command
 ) -> None:

@@ -119,7 +119,7 @@ def test_standard_input_is_read_as_utf8(command: Command) -> None:
         "standard input: document 1, TFJob j: valid\n"
     )
     assert command("validate", "-", stdin=b"\xff").out == (
-        "standard input: is not UTF-8 text (byte 0)\n"
+        "standard input:1: is not UTF-8 text (byte 0); remedy: save the file as UTF-8\n"
     )
     assert command("validate", "-", stdin=b"a: [").out.startswith("standard input:")
 

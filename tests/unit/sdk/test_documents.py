@@ -167,7 +167,7 @@ def test_merged_key_that_is_overridden_is_no_repetition(tmp_path: Path) -> None:
         ("a: !!python/object:os.system 1", ":1: invalid YAML: could not determine a constructor"),
         ("a: !!int x\n", ": invalid YAML: invalid literal for int()"),
         ("ok: 1\na\0b: 1\n", ":2: invalid YAML: control characters are not allowed"),
-        (b"\xff\xfe\x00", ": is not UTF-8 text (byte 0)"),
+        (b"\xff\xfe\x00", ":1: is not UTF-8 text (byte 0); remedy: save the file as UTF-8"),
         (
             "a: &a\n  b: *a\n",
             ":1: document 1 is too large: its aliases expand to over 1000000 values",

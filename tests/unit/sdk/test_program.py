@@ -77,6 +77,8 @@ def test_what_cannot_be_pickled_is_an_error(here: CodePlace) -> None:
     ("what", "args", "text"),
     [
         ("nothing.py", (), "no script 'nothing.py'"),
+        ("job.yaml", (), "'job.yaml' is a manifest, not a program"),
+        (Path("jobs/job.yml"), (), "is a manifest, not a program"),
         ("no_module_like_this", (), "no module named 'no_module_like_this'"),
         ("not a name", (), "neither a script nor a module"),
         ("train.py", {"steps": 1}, "must be a list of words"),

@@ -35,6 +35,13 @@ MISINDENTED = "the line is not indented as the fields beside it, or has text beh
         ("a: {x: 1\nb: 1\n", "1: invalid YAML: the object that begins here has no closing }"),
         ("a: 'x\nb: 1\n", "1: invalid YAML: the quoted text that begins here has no closing quote"),
         (
+            'a: "x\nb: 1\nc: [d, "e"]\n',
+            "1: invalid YAML: the quoted text that begins here has no closing quote",
+        ),
+        ("a: 'x'\nb: 'y\nc: 'z'\n", "2: invalid YAML: the quoted text that begins here"),
+        ('{"a": "b" "c": "d"}\n', "1: invalid YAML: a comma is missing between two items"),
+        ("a: [b c, 'd' e]\n", "1: invalid YAML: a comma is missing between two items"),
+        (
             "a: @b\n",
             "1: invalid YAML: a value cannot begin with @; remedy: put the value in quotes",
         ),
