@@ -21,9 +21,11 @@ settings.register_profile("ci", derandomize=True, deadline=None, max_examples=10
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    # As under nohup. A handler is not inherited, so the programs under test hear of a hangup.
-    signal.signal(signal.SIGHUP, lambda *_: None)
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        # As under nohup or in the background of a shell. A handler is not inherited, so programs
+        # under test get the signal.
+        signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,10 +8,10 @@ the neutral one.
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     Companion,
-    ExitCodes,
     Job,
     LabelKeys,
     Owner,

@@ -6,7 +6,8 @@ is observed: in an earlier pod, and also after the container was restarted.
 
 from collections.abc import Sequence
 
-from tfjob.core.job import TRAINING_CONTAINER, ExitCodes
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.child_types import BatchJob
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.messages import Messages
 from tfjob.core.scheduling_spec import GangSpec, QueueSpec
 from tfjob.core.status import JobStatus
@@ -133,25 +134,6 @@ class TFConfig(msgspec.Struct, frozen=True):
     lists_empty_types: bool = True
     replaces_user_value: bool = False
     is_in_every_training_container: bool = False
-
-
-class ExitCodes(msgspec.Struct, frozen=True):
-    """Which exits of the training container are retryable. Each dialect has its own table."""
-
-    retryable: frozenset[int] = frozenset()
-    at_least: int | None = None
-    permanent: frozenset[int] = frozenset()
-    permanent_reasons: frozenset[str] = frozenset()
-    missing_is_retryable: bool = True
-
-    def is_retryable(self, code: int | None, *, reason: str = "") -> bool:
-        if reason in self.permanent_reasons:
-            return False
-        if code is None:
-            return self.missing_is_retryable
-        if code in self.permanent:
-            return False
-        return code in self.retryable or (self.at_least is not None and code >= self.at_least)
 
 
 class Semantics(msgspec.Struct, frozen=True):

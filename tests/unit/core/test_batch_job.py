@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.builders import a_batch_job, at
 from tfjob.core import batch_job
-from tfjob.core.job import ExitCodes
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import (

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.builders import OWNER, a_job
-from tfjob.core.job import ExitCodes, SuccessCriterion
+from tfjob.core.job import SuccessCriterion
 
 
 @pytest.mark.parametrize(
@@ -37,41 +37,3 @@ def test_a_job_knows_its_name_size_and_order() -> None:
 @pytest.mark.scenario(22)
 def test_the_owner_of_children_is_the_job_as_its_controller() -> None:
     assert a_job("W1").owner.reference() == OWNER
-
-
-@pytest.mark.parametrize(
-    ("code", "reason", "expected"),
-    [
-        (None, "", True),
-        (0, "", False),
-        (5, "", True),
-        (100, "", True),
-        (99, "", False),
-        (101, "", False),
-        (101, "Fatal", False),
-        (100, "Fatal", False),
-        (None, "Fatal", False),
-        (5, "Fatal", False),
-    ],
-)
-def test_exit_codes_are_retryable_by_list_and_bound_unless_named_permanent(
-    code: int | None, reason: str, expected: bool
-) -> None:
-    codes = ExitCodes(
-        retryable=frozenset({5}),
-        at_least=100,
-        permanent=frozenset({101}),
-        permanent_reasons=frozenset({"Fatal"}),
-    )
-    assert codes.is_retryable(code, reason=reason) is expected
-
-
-def test_without_a_bound_only_the_list_is_retryable() -> None:
-    codes = ExitCodes(retryable=frozenset({130}), missing_is_retryable=False)
-    assert [code for code in (1, 130, 137, 255) if codes.is_retryable(code)] == [130]
-    assert not codes.is_retryable(None)
-
-
-def test_a_code_both_retryable_and_permanent_is_permanent() -> None:
-    codes = ExitCodes(retryable=frozenset({7}), permanent=frozenset({7}))
-    assert not codes.is_retryable(7)

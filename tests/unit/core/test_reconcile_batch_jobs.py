@@ -19,7 +19,8 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Job, SuccessCriterion, Workload
 from tfjob.core.plan import Plan
 from tfjob.k8s.child_types import BatchJob
 from tfjob.k8s.pod import Pod

@@ -16,7 +16,8 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Job, SuccessCriterion, Workload
 from tfjob.core.messages import MessageTemplate
 
 ENDED = "{name}: {type} {child} ended with {code}"

@@ -21,7 +21,8 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Companion, ExitCodes, Job, ReplicaType, RestartPolicy, SuccessCriterion
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Companion, Job, ReplicaType, RestartPolicy, SuccessCriterion
 from tfjob.core.status import ReplicaStatus
 from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.meta import ObjectMeta

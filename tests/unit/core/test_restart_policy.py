@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.builders import NOW, a_job, a_pod, at, pods
 from tfjob.core import restart_policy
-from tfjob.core.job import ExitCodes, Job
+from tfjob.core.exit_codes import ExitCodes
+from tfjob.core.job import Job
 from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.restart_policy import ReplicaAction
 from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from tfjob.core import tf_config
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
-    ExitCodes,
     Job,
     LabelKeys,
     Owner,

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core import tf_config
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
     Companion,
-    ExitCodes,
     Job,
     LabelKeys,
     Owner,

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from tfjob.core import tf_config
+from tfjob.core.exit_codes import ExitCodes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
-    ExitCodes,
     Job,
     LabelKeys,
     Owner,
