@@ -248,6 +248,8 @@ def test_kwok_and_the_scheduler_bring_pods_to_their_ends(
     room = {"cpu": "8", "memory": "8Gi", "pods": "110"}
     node = {"metadata": {"name": "n0"}, "status": {"capacity": room, "allocatable": room}}
     kwok_plane.endpoint.request("POST", "/api/v1/nodes", node)
+    # kwok gives pods no valid IP on a node that it has not taken up yet, and does not try again.
+    kwok_plane.wait("the node to be ready", lambda: _is_ready(kwok_plane, "n0"))
     for code in ("0", "3"):
         pod = pod_named(f"exits-{code}")
         notes = {"kwok.test/exit-after": "100ms", "kwok.test/exit-code": code}
@@ -263,6 +265,12 @@ def test_kwok_and_the_scheduler_bring_pods_to_their_ends(
 
     delete(kwok_plane.endpoint, "default", "stays")
     kwok_plane.wait("the deleted pod's end", lambda: "stays" not in _pods(kwok_plane, "default"))
+
+
+def _is_ready(plane: ControlPlane, node: str) -> bool:
+    status = plane.endpoint.request("GET", f"/api/v1/nodes/{node}")["status"]
+    conditions = status.get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _pods(plane: ControlPlane, namespace: str) -> dict[str, Pod]:
