@@ -11,9 +11,9 @@ from contextlib import aclosing
 from typing import Generic, Protocol, TypeVar
 
 from tfjob.client.interning import Interner
-from tfjob.client.resource_version import is_older, reaches
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, HasMetadata, Key, Replaced, key_of
+from tfjob.k8s.resource_version import is_older, reaches
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -10,7 +10,6 @@ the pods of the server decide, because that may have been another leader.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from tfjob.client.resource_version import is_older
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import key_of
 from tfjob.core import result_finalizer
@@ -18,6 +17,7 @@ from tfjob.core.claim import Claim, claim_of
 from tfjob.core.job import Job
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
+from tfjob.k8s.resource_version import is_older
 
 _MAX_PODS: Final = 2000
 

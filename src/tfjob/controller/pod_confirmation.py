@@ -17,7 +17,6 @@ import msgspec
 
 from tfjob.client.pager import PageSource, Scope, list_all
 from tfjob.client.resource import PODS
-from tfjob.client.resource_version import reaches
 from tfjob.client.watch_codec import LineDecoder, Unreadable, key_of
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.snapshot import Snapshot
@@ -26,6 +25,7 @@ from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.dialects.base import Dialect
 from tfjob.k8s.pod import Pod
+from tfjob.k8s.resource_version import reaches
 
 _log: Final = logging.getLogger(__name__)
 _MAX_JOBS: Final = 10_000

@@ -19,7 +19,7 @@ from tfjob.k8s.pod import Pod, PodCondition
 ANNOTATION: Final = "tfjob.dev/retried-at"
 SHORTEST: Final = timedelta(seconds=10)
 LONGEST: Final = timedelta(minutes=2)
-ROOM_SHARE: Final = 8
+FREED_NODE_SHARE: Final = 8
 """After a pod has freed its node, the interval is the wait so far divided by this. So it also grows
 in a busy cluster, where pods end all the time and seldom free enough for a large gang."""
 
@@ -40,7 +40,7 @@ def retry(
     touched = time.parse(group.metadata.annotations.get(ANNOTATION))
     last = since if touched is None or touched > now else max(since, touched)
     has_free_node = node_freed_at is not None and node_freed_at > last
-    short = _between((last - since) / ROOM_SHARE)
+    short = _between((last - since) / FREED_NODE_SHARE)
     due = time.add(last, short if has_free_node else _between(last - since))
     # A pod may free its node before the next touch is due; this check costs no request.
     look = time.add(now, short)

@@ -14,6 +14,7 @@ import msgspec
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.names import MAX_SUBDOMAIN_LENGTH
+from tfjob.k8s.resource_version import number
 
 MAX_MESSAGE_BYTES = 1024
 MAX_MESSAGE = 1024
@@ -152,9 +153,8 @@ class ObjectEvent(msgspec.Struct, frozen=True, rename="camel"):
 
         Fractions of a second do not count, because most writers leave them out.
         """
-        seen, version = self.last_seen, self.metadata.resource_version
-        second = 0 if seen is None else int(seen.timestamp())
-        return second, int(version) if version.isdecimal() else 0
+        second = 0 if self.last_seen is None else int(self.last_seen.timestamp())
+        return second, number(self.metadata.resource_version) or 0
 
     @property
     def _series(self) -> EventSeries:

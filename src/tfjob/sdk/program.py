@@ -22,8 +22,8 @@ from tfjob.sdk.code_place import CodePlace
 from tfjob.sdk.errors import TFJobError
 
 LAUNCH_FOLDER: Final = "/tfjob/launch"
-_MANIFESTS: Final = frozenset({".yaml", ".yml", ".json"})
 """Where replicas find the files of a program."""
+_MANIFESTS: Final = frozenset({".yaml", ".yml", ".json"})
 Train = Callable[..., object] | str | Path
 Arguments = Sequence[Any] | Mapping[str, Any]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.support.fake_time import settle
 from tfjob.client.informer import Informer
-from tfjob.client.resource_version import is_older, number, reaches
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import Changed, Deleted, Event, Progressed, Replaced
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.resource_version import is_older, number, reaches
 
 Changes = list[tuple[str | None, str | None]]
 

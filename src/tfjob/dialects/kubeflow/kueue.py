@@ -1,9 +1,9 @@
 """Kueue: the label that puts a job into a queue, and the pods of the job as a group of Kueue.
 
 Kueue either admits the job itself, by `suspend`, or its pods as a group. It takes up the pods only
-if it does not manage their owner. The pods are marked as a group if configured.
-Kueue takes a job for ready when it is Running, so a job in a queue is Running only once all its
-replicas are.
+if it does not manage their owner. The pods are marked as a group only if the settings of the
+operator say so. Kueue takes a job for ready when it is Running, so a job in a queue is Running only
+once all its replicas are.
 """
 
 from tfjob.core.job import Owner
