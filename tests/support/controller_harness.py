@@ -188,6 +188,12 @@ class ControllerHarness:
         path = f"{self.kind.path}/{self.kind.key[1]}"
         await self.server.call("PUT", f"{path}/status" if status else path, job)
 
+    async def annotate_job(self) -> None:
+        """Change the job as another client would, without any effect on the operator."""
+        job = await self.job()
+        job["metadata"]["annotations"] = {"touched": "yes"}
+        await self.replace_job(job)
+
     def noted(
         self, verb: str, path: str, error: Callable[[], ApiError | None] = lambda: None
     ) -> list[str]:

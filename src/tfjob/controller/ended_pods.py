@@ -7,6 +7,7 @@ that was away. The same is true if the pod is gone and somebody else has changed
 the pods of the server decide, because that may have been another leader.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -23,7 +24,11 @@ _MAX_PODS: Final = 2000
 
 
 class EndedPods:
-    """The last undisturbed states of pods, by name. The oldest are dropped first."""
+    """The last undisturbed states of pods, by name.
+
+    If there are too many, the namespace with the most loses its oldest one, so that no tenant can
+    push out the pods of another.
+    """
 
     def __init__(self, *, limit: int = _MAX_PODS) -> None:
         self._pods = Store[Pod]()
@@ -35,7 +40,7 @@ class EndedPods:
     def keep(self, pod: Pod) -> None:
         """Keep the state in which a pod was when somebody deleted or disrupted it."""
         if self._pods.get(key_of(pod.metadata)) is None and len(self._pods) >= self._limit:
-            self.drop([next(iter(self._pods))])
+            self.drop([self._oldest_of_fullest_namespace()])
         self._pods.put(pod)
 
     def undecided(self, job: Job, cached: Store[Pod], *, since: str) -> Mapping[str, Pod]:
@@ -59,6 +64,10 @@ class EndedPods:
             key = key_of(each.metadata)
             if self._pods.get(key) is each:
                 self._pods.remove(key)
+
+    def _oldest_of_fullest_namespace(self) -> Pod:
+        [(fullest, _)] = Counter(each.metadata.namespace for each in self._pods).most_common(1)
+        return next(each for each in self._pods if each.metadata.namespace == fullest)
 
     def forget_job(self, job: ObjectMeta) -> None:
         self.drop(self._pods.owned_by(job.namespace, job.uid))

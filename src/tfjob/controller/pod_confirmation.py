@@ -84,10 +84,11 @@ class PodConfirmer:
         found = self._confirmed.get(uid)
         return "" if found is None else found.decided_list
 
-    def decision_stored(self, uid: str) -> None:
-        """The decision on the job's pods is stored, or there was nothing to store."""
+    def decision_stored(self, snapshot: Snapshot) -> None:
+        """The decision on these pods is stored, or there was nothing to store."""
+        uid = snapshot.stored.metadata.uid
         found = self._confirmed.get(uid)
-        if found is not None:
+        if found is not None and reaches(snapshot.pods_version, found.list_version):
             self._confirmed[uid] = found._replace(decided_list=found.list_version)
 
     async def confirm(self, snapshot: Snapshot) -> Snapshot:

@@ -7,7 +7,6 @@ The reconciler has no queue and no timer: its result says when to reconcile agai
 """
 
 import logging
-from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -57,7 +56,7 @@ class Reconciler:
         self._metrics = metrics
         self._now = reader.now
         self._pacer = pacer
-        self._pod_confirmer = status_writer.pod_confirmer
+        self.pod_confirmer = status_writer.pod_confirmer
         self.created_here = CreatedHere()
 
     async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
@@ -77,7 +76,7 @@ class Reconciler:
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Result(is_gone=True)
-        since = self._pod_confirmer.decided_list(snapshot.stored.metadata.uid)
+        since = self.pod_confirmer.decided_list(snapshot.stored.metadata.uid)
         self._reader.show_ended_pods(snapshot, since=since)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
@@ -91,21 +90,17 @@ class Reconciler:
         result.errors += refused
         return result
 
-    def pods_listed_after(self, jobs: Iterable[JobObject]) -> None:
-        """The cached pods were listed after these jobs."""
-        self._pod_confirmer.pods_listed_after(jobs)
-
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""
         self.created_here.discard(uid)
         self._child_writer.forget_job(uid)
         self._reader.forget_job(uid)
-        self._pod_confirmer.forget_job(uid)
+        self.pod_confirmer.forget_job(uid)
 
     def forget(self) -> None:
         """Drop what another leader may have made wrong."""
         self.created_here.clear()
-        self._pod_confirmer.clear()
+        self.pod_confirmer.clear()
 
     async def _decide_and_act(self, snapshot: Snapshot, max_creates: int | None) -> Result:
         recorder = self._job_recorder(snapshot)
@@ -211,7 +206,7 @@ class Reconciler:
     def _is_untouched(self, snapshot: Snapshot) -> bool:
         """Whether this process alone has followed the job, and it has had no pods yet."""
         is_new = self.created_here.take(snapshot.stored.metadata.uid)
-        return is_new and self._pod_confirmer.is_known(snapshot)
+        return is_new and self.pod_confirmer.is_known(snapshot)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
@@ -253,9 +248,9 @@ class Reconciler:
     async def _decide_on_confirmed(self, snapshot: Snapshot) -> tuple[Snapshot, Plan]:
         """Decide, on pods that are not older than the job if the decision depends on that."""
         plan = self._decide(snapshot)
-        if not plan.needs_fresh_pods or not self._pod_confirmer.is_due(snapshot):
+        if not plan.needs_fresh_pods or not self.pod_confirmer.is_due(snapshot):
             return snapshot, plan
-        confirmed = await self._pod_confirmer.confirm(snapshot)
+        confirmed = await self.pod_confirmer.confirm(snapshot)
         return confirmed, self._decide(confirmed)
 
     def _decide(self, snapshot: Snapshot) -> Plan:
@@ -283,12 +278,15 @@ class Reconciler:
     async def _write_status(
         self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder, *, create_error: str = ""
     ) -> tuple[WriteResult | None, Result]:
+        decided_on = snapshot
+
         async def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+            nonlocal decided_on
             # Another writer has changed the job.
             self.created_here.discard(fresh.metadata.uid)
-            rechecked = self._with_fresh_job(snapshot, fresh)
-            rechecked, changed = await self._decide_on_confirmed(rechecked)
-            return rechecked.job, self._with_due_retries(fresh, changed)
+            found = self._with_fresh_job(snapshot, fresh)
+            decided_on, changed = await self._decide_on_confirmed(found)
+            return decided_on.job, self._with_due_retries(fresh, changed)
 
         if plan.status is not None and plan.status.is_finished:
             # The job informer may not show the end yet, so the next reconcile reads the job from
@@ -314,7 +312,7 @@ class Reconciler:
         result = self._record_stored(written, recorder)
         self._observe_first_status(snapshot, written)
         result.settled_version = _settled_version(snapshot.stored, written, plan)
-        self._pod_confirmer.decision_stored(snapshot.stored.metadata.uid)
+        self.pod_confirmer.decision_stored(decided_on)
         result.requeue = self._reader.drop_ended_pods(snapshot)
         return written, result
 

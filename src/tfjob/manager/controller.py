@@ -154,7 +154,7 @@ class Controller:
             if kind != JOBS:
                 start(kind)
         await _wait_or_fail(informers.wait_until_synced(), tasks)
-        components.reconciler.pods_listed_after(jobs)
+        components.reconciler.pod_confirmer.pods_listed_after(jobs)
         self.has_synced.set()
         _log.info("informers synced", extra={"kind": self.kind_name, "jobs": len(jobs)})
 

@@ -72,6 +72,11 @@ def deleting(harness: ControllerHarness) -> list[str]:
     return found
 
 
+def no_status(request: Request) -> ApiError | None:
+    """The error of a server that stores no status."""
+    return Transient("500") if request.path.endswith("/status") else None
+
+
 async def restarts(harness: ControllerHarness) -> int:
     found: int = (await harness.job())["status"]["replicaStatuses"]["Worker"].get("restarts", 0)
     return found
@@ -116,9 +121,7 @@ async def test_end_is_decided_on_again_if_the_decision_could_not_be_stored(
         await ended(harness, 0)
         await delete(harness)
         await see(harness)
-        harness.server.refuse = lambda request: (
-            Transient("500") if request.path.endswith("/status") else None
-        )
+        harness.server.refuse = no_status
         assert (await harness.reconciler.reconcile(KEY)).errors
         assert await harness.server.names("pods") == []
         harness.server.refuse = lambda _: None
@@ -136,13 +139,9 @@ async def test_list_whose_decision_could_not_be_stored_decides_nothing(
         mark = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
         pod["status"].setdefault("conditions", []).append(mark)
         await harness.server.ask("PUT", f"{POD}/status", pod)
-        stored = await harness.job()
-        stored["metadata"]["annotations"] = {"touched": "yes"}
-        await harness.server.ask("PUT", f"{JOBS}/j", stored)
+        await harness.annotate_job()
         await see(harness)
-        harness.server.refuse = lambda request: (
-            Transient("500") if request.path.endswith("/status") else None
-        )
+        harness.server.refuse = no_status
         assert (await harness.reconciler.reconcile(KEY)).errors
         harness.server.refuse = lambda _: None
         await see(harness)
@@ -171,18 +170,33 @@ async def test_end_before_a_list_of_pods_was_decided_on_with_that_list(
     async with controller as harness:
         await ended(harness, 0)
         await delete(harness)
-        stored = await harness.job()
-        stored["metadata"]["annotations"] = {"touched": "yes"}
-        await harness.server.ask("PUT", f"{JOBS}/j", stored)
+        await harness.annotate_job()
         late = list(harness.stores.pods)
         found = await harness.snapshot()
-        await harness.statuses.pod_confirmer.confirm(found)
-        harness.statuses.pod_confirmer.decision_stored(stored["metadata"]["uid"])
+        confirmed = await harness.statuses.pod_confirmer.confirm(found)
+        harness.statuses.pod_confirmer.decision_stored(confirmed)
         for each in late:
             harness.stores.ended_pods.keep(each)
         await harness.reconciler.reconcile(KEY)
         assert "Succeeded" not in await harness.conditions()
         assert await harness.server.names("pods") == ["j-worker-0"]
+
+
+async def test_decision_on_older_pods_is_not_that_on_the_list(
+    controller: Opened[ControllerHarness],
+) -> None:
+    """The list was taken, but its decision could not be stored."""
+    async with controller as harness:
+        await ended(harness, 0)
+        await harness.annotate_job()
+        older, confirmer = await harness.snapshot(), harness.statuses.pod_confirmer
+        uid = older.stored.metadata.uid
+        listed = await confirmer.confirm(older)
+        older.pods_version = "1"
+        confirmer.decision_stored(older)
+        assert confirmer.decided_list(uid) == ""
+        confirmer.decision_stored(listed)
+        assert confirmer.decided_list(uid) == listed.pods_version != ""
 
 
 @pytest.mark.parametrize("uid", ["another", None])
@@ -260,6 +274,20 @@ def test_pod_is_kept_if_it_ended_after_the_last_list(since: str, is_kept: bool) 
 
 def test_no_more_than_a_limited_number_of_pods_is_kept() -> None:
     assert kept(*map(owned, range(3)), limit=2) == ["j-worker-1", "j-worker-2"]
+
+
+def test_pods_of_another_namespace_do_not_push_out_a_pod() -> None:
+    found, own = EndedPods(limit=3), owned(0)
+    found.keep(own)
+    for index in range(9):
+        pod = owned(index)
+        found.keep(
+            msgspec.structs.replace(
+                pod, metadata=msgspec.structs.replace(pod.metadata, namespace="other")
+            )
+        )
+    assert len(found) == 3
+    assert list(found.undecided(JOB, Store[Pod](), since="")) == [own.metadata.uid]
 
 
 def test_pod_of_a_replica_that_was_scaled_down_is_not_kept() -> None:

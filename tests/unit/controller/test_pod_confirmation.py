@@ -41,12 +41,6 @@ async def store_status(harness: ControllerHarness, worker: dict[str, Any], **mor
     await harness.replace_job(stored, status=True)
 
 
-async def annotate(harness: ControllerHarness) -> None:
-    stored = await harness.job()
-    stored["metadata"]["annotations"] = {"touched": "yes"}
-    await harness.replace_job(stored)
-
-
 async def see_job(harness: ControllerHarness) -> None:
     """Let the cache of jobs catch up, and leave that of pods as it is."""
     cache = harness.stores.pods
@@ -125,7 +119,7 @@ async def test_cache_that_differed_from_the_server_is_not_trusted_afterwards(
         for _ in range(3):
             await see_job(harness)
             await harness.reconciler.reconcile(KEY)
-            await annotate(harness)
+            await harness.annotate_job()
         assert await restarts(harness) == 1
 
 
@@ -146,7 +140,7 @@ async def test_one_list_is_enough_once_the_cache_has_reached_it(
 ) -> None:
     async with controller as harness:
         await running(harness)
-        await annotate(harness)
+        await harness.annotate_job()
         lists = listing(harness)
         await harness.end_pod("j-worker-0", 137)
         await harness.one_pass()
@@ -163,7 +157,7 @@ async def test_cache_that_shows_the_same_pods_as_the_list_may_still_be_older(
     """A pod that lived and was deleted in between is in neither, and the cache will show it."""
     async with controller as harness:
         await running(harness)
-        await annotate(harness)
+        await harness.annotate_job()
         found, confirmer = await harness.snapshot(), harness.statuses.pod_confirmer
         late = msgspec.structs.replace(found, pods_version="1")
         confirmed = await confirmer.confirm(late)
@@ -205,7 +199,7 @@ async def test_group_is_not_created_beside_an_old_pod_that_a_late_cache_lacks(
         await harness.end_pod("j-worker-0", 137)
         await harness.one_pass()
         assert await harness.server.names("pods") == ["j-chief-0"]
-        await annotate(harness)
+        await harness.annotate_job()
         clear(harness.stores.pods)
         await see_job(harness)
         await harness.reconciler.reconcile(KEY)
@@ -232,7 +226,7 @@ async def test_nothing_is_decided_while_the_pods_cannot_be_listed(
 ) -> None:
     async with controller as harness:
         await running(harness)
-        await annotate(harness)
+        await harness.annotate_job()
         await harness.end_pod("j-worker-0", 137)
         await harness.look()
         listing(harness, lambda: Transient("etcd: leader changed", status=500))
